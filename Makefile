@@ -1,0 +1,42 @@
+# Every word sets up what it needs in .venv; a machine with Python 3.11+, make, gcc and git is enough.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test check bench docs format clean
+
+demo: .venv/ready
+	$(BIN)/bursar demo
+
+test: .venv/ready-test
+	$(BIN)/python -m pytest -n auto
+
+check: .venv/ready-check
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/ready
+	$(BIN)/python benchmarks/policies.py
+
+docs: .venv/ready-docs
+	$(BIN)/mkdocs build --strict
+
+format: .venv/ready-check
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+clean:
+	rm -rf .venv site dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+
+.venv/ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "bursar needs Python 3.11 or newer, got $$($(PYTHON) --version 2>&1); try make PYTHON=python3.12"; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(PIP) --editable .
+	@touch $@
+
+.venv/ready-%: .venv/ready
+	$(PIP) --editable ".[$*]"
+	@touch $@

@@ -1,0 +1,5 @@
+"""``python -m bursar`` is the command ``bursar``."""
+
+from bursar.cli import main
+
+main()

@@ -1,0 +1,207 @@
+"""What every policy shares: parameters and their checks, the slug, and a table of indices.
+
+A policy file gives compiled functions; `kernels` turns them into whole decisions. Policies with an
+index give ``index`` and ``clock``, those that draw at random give a ``choose`` of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bursar.checks import Floats, columns_of, inside, require, shaped
+from bursar.errors import InvalidInput, InvalidParameter, MissingKnowledge, NoIndex
+from bursar.policies import kernels
+from bursar.policies.learner import Learner
+from bursar.policies.scale import Facts, Range, Scale
+from bursar.policies.slug import checked, kinds_of
+
+__all__ = ["Policy"]
+
+Function = Callable[..., Any]
+
+_WORDS = {"budget": "the budget", "min_cost": "min_cost, a lower bound of the mean costs"}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A rule that picks the next arm: immutable parameters, no state."""
+
+    ties: str = field(default="random", kw_only=True)
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    year: ClassVar[int | None]
+    source: ClassVar[str]
+    formula: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]] = ()  # what it must be told: "budget", "min_cost"
+    always_shown: ClassVar[tuple[str, ...]] = ()  # parameters that the slug names even at default
+    monotone: ClassVar[bool] = False  # the index of an arm that is not played never falls
+    any_range: ClassVar[bool] = False  # works on [low, high] itself, not on [0, high]
+    variance: ClassVar[int] = 0  # the index wants squared deviations over (n - variance)
+
+    index: ClassVar[Function | None] = None  # (p, n, r, c, var_r, var_c, now) -> float
+    clock: ClassVar[Function | None] = None  # (p, plays) -> now
+    scores: ClassVar[Function | None] = None  # (p, arms, game) -> array, if not index by index
+    choose: ClassVar[Function | None] = None  # (p, arms, game, memory, stream) -> arm
+    observe: ClassVar[Function | None] = None  # (arms, game, arm, reward, cost, stream)
+
+    def __post_init__(self) -> None:
+        """Check the parameters; policies with parameters of their own extend this."""
+        for key, kind in kinds_of(self).items():
+            value = checked(self.name, key, kind, getattr(self, key))
+            object.__setattr__(self, key, value)  # an int where a float belongs becomes one
+        self._require(self.ties in ("random", "first"), "ties", "'random' or 'first'")
+
+    @classmethod
+    def examples(cls) -> Iterator[Policy]:
+        """Yield policies with typical parameters, for the tests that all policies take."""
+        yield cls()
+
+    def parameters(self, facts: Facts) -> tuple[float, ...]:
+        """Return what the compiled functions get as ``p``: a named tuple of numbers."""
+        return ()
+
+    def memory_size(self, arms: int) -> int:
+        """Return how many numbers of its own the policy keeps between choices."""
+        return 0
+
+    @property
+    def round_size(self) -> int:
+        """Number of plays that are decided together; 1 but for policies that play sets of arms."""
+        return 1
+
+    def learner(
+        self,
+        arms: int,
+        *,
+        seed: int | tuple[int, ...] = 0,
+        budget: float | None = None,
+        min_cost: float | None = None,
+        reward_range: Range = (0.0, 1.0),
+        cost_range: Range = (0.0, 1.0),
+    ) -> Learner:
+        """Start a game: the object that chooses arms one by one and learns from what they bring."""
+        return Learner(self, arms, seed, budget, min_cost, reward_range, cost_range)
+
+    def indices(
+        self,
+        *,
+        n: ArrayLike,
+        mean_reward: ArrayLike,
+        mean_cost: ArrayLike,
+        plays: int,
+        var_reward: ArrayLike | None = None,
+        var_cost: ArrayLike | None = None,
+        reward_range: Range = (0.0, 1.0),
+        cost_range: Range = (0.0, 1.0),
+        budget: float | None = None,
+    ) -> Any:
+        """Return the index of each arm, in the units of the ranges: reward per cost.
+
+        Parameters
+        ----------
+        n, mean_reward, mean_cost : array_like
+            Plays and sample means of each arm. An arm without plays has an infinite index.
+        plays : int
+            Plays of all arms before the choice (the paper's t - 1).
+        var_reward, var_cost : array_like, optional
+            Sample variances, biased (divided by n) unless the policy says otherwise. ``None``:
+            unknown, so the largest variance that is possible.
+        reward_range, cost_range : (low, high)
+            Ranges of rewards and costs.
+        budget : float, optional
+            For the policies that need to know it.
+        """
+        if self.index is None:
+            raise NoIndex(
+                f"{self.name} draws its arm at random and has no index;"
+                " ask policy.learner(arms).choose() for an arm"
+            )
+        scale = Scale.of(self, reward_range, cost_range)
+        shape, (count, r, c) = columns_of(n=n, mean_reward=mean_reward, mean_cost=mean_cost)
+        require(count >= 0.0, "n", count, "0 or more plays")
+        least = max(1.0, count.max(initial=0.0))
+        if not (np.isfinite(plays) and plays >= least):
+            raise InvalidInput(
+                f"plays must count the plays of all arms, here {least:g} or more, got {plays!r}"
+            )
+        r = scale.reward_in(inside(r, *reward_range, "mean_reward"))
+        c = scale.cost_in(inside(c, *cost_range, "mean_cost"))
+        vr = self._variances(var_reward, "var_reward", shape, r, scale.reward_width)
+        vc = self._variances(var_cost, "var_cost", shape, c, scale.cost_width)
+        p = self.parameters(self._facts(count.size, budget, None, scale))
+        table = kernels.of(type(self), "tabulate")
+        return shaped(
+            scale.ratio_out(table(p, count, r, c, vr, vc, self._now(p, float(plays), c))), shape
+        )
+
+    def settings(self) -> dict[str, tuple[Any, Any]]:
+        """Return each parameter with its value and default; the rule for ties comes last."""
+        defaults = {f.name: f.default for f in fields(self)}
+        return {name: (getattr(self, name), defaults[name]) for name in kinds_of(self)}
+
+    def but(self, **changes: Any) -> Self:
+        """Return the same policy with some parameters changed."""
+        return replace(self, **changes)
+
+    def __str__(self) -> str:
+        """Return the slug, from which :func:`bursar.policy` makes an equal policy."""
+        shown = [
+            f"{name}={_plain(value)}"
+            for name, (value, default) in self.settings().items()
+            if value != default or name in self.always_shown
+        ]
+        return f"{self.name}:{','.join(shown)}" if shown else self.name
+
+    def _now(self, p: Any, plays: float, mean_cost: Floats) -> Any:
+        """Return what the index sees of the game as a whole; the same for all arms."""
+        return kernels.of(type(self), "clock")(p, plays)
+
+    def _facts(
+        self, arms: int, budget: float | None, min_cost: float | None, scale: Scale
+    ) -> Facts:
+        """Gather what is known, in units of the formulas; own parameters come before the game's."""
+        own = getattr(self, "min_cost", None)
+        known = own if own is not None else min_cost
+        return Facts(
+            arms,
+            None if budget is None else budget / scale.cost_width,
+            None if known is None else known / scale.cost_width,
+            scale,
+        )
+
+    def _require(self, holds: bool, name: str, domain: str) -> None:
+        if not holds:
+            value = getattr(self, name)
+            raise InvalidParameter(f"{self.name}: {name} must be {domain}, got {value!r}")
+
+    def _known(self, facts: Facts, name: str) -> float:
+        value = getattr(facts, name)
+        if value is None:
+            way = f"{name}=…" if name == "budget" else f"{name}=…, or {self.name}:{name}=…"
+            raise MissingKnowledge(
+                f"{self.name} needs to know {_WORDS[name]}, got None; give {way}"
+            )
+        return float(value)
+
+    def _variances(
+        self, given: ArrayLike | None, name: str, shape: tuple[int, ...], mean: Floats, width: float
+    ) -> Floats:
+        if given is None:
+            return np.full(mean.size, 0.25) if self.variance else mean * (1.0 - mean)
+        full, (v, _) = columns_of(**{name: given, "n": np.zeros(shape)})
+        if full != shape:
+            raise InvalidInput(f"{name} must fit the shape of n, {shape}, got {np.shape(given)}")
+        require(v >= 0.0, name, v, "0 or more")
+        return v / (width * width)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

@@ -1,0 +1,80 @@
+r"""Budget-UCB: the ratio plus a bonus that knows how small a cost can be.
+
+.. math::
+    \frac rc + \frac{\varepsilon}{c}\left(1 + \frac{\min(r + \varepsilon, 1)}
+    {\max(c - \varepsilon, \lambda)}\right), \qquad \varepsilon = \sqrt{f\log(t-1)/n}
+
+with :math:`\lambda` a known lower bound of the mean costs and f = 1 in the paper's table. The code
+of ω-UCB's authors has f = 2 and log(t - 2): ``variant="authors"``.
+
+Xia, Ding, Zhang, Yu & Qin (2015). Budgeted bandit problems with continuous random costs. ACML.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bursar.compiled import compiled
+from bursar.policies.base import Policy
+from bursar.policies.scale import Facts
+
+__all__ = ["BudgetUCB"]
+
+
+class Params(NamedTuple):
+    min_cost: float
+    factor: float
+    lag: float
+
+
+@compiled
+def clock(p: Params, plays: float) -> float:
+    """Return sqrt(f log N), the radius of an arm with one play."""
+    return math.sqrt(p.factor * math.log(max(plays - p.lag, 1.0)))
+
+
+@compiled
+def index(p: Params, n: float, r: float, c: float, vr: float, vc: float, now: float) -> float:
+    if c <= 0.0:
+        return math.inf
+    e = now / math.sqrt(n)
+    return r / c + e / c * (1.0 + min(r + e, 1.0) / max(c - e, p.min_cost))
+
+
+@dataclass(frozen=True)
+class BudgetUCB(Policy):
+    """Budget-UCB; ``factor`` is f in the radius: 1 (paper), 2 (authors) unless given."""
+
+    min_cost: float | None = None
+    factor: float | None = None
+    variant: str = "paper"
+
+    name = "budget-ucb"
+    title = "Budget-UCB"
+    year = 2015
+    source = "Xia, Ding, Zhang, Yu & Qin, ACML 2015"
+    formula = "r/c + (e/c) (1 + min(r + e, 1) / max(c - e, min_cost)), e = sqrt(factor log(N) / n)"
+    needs = ("min_cost",)
+    monotone = True
+    index = staticmethod(index)
+    clock = staticmethod(clock)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require(
+            self.min_cost is None or 0.0 < self.min_cost < math.inf, "min_cost", "positive"
+        )
+        self._require(self.factor is None or 0.0 < self.factor < math.inf, "factor", "positive")
+        self._require(self.variant in ("paper", "authors"), "variant", "'paper' or 'authors'")
+
+    @classmethod
+    def examples(cls) -> Iterator[Policy]:
+        yield from (cls(min_cost=0.01), cls(min_cost=0.1, variant="authors"))
+
+    def parameters(self, facts: Facts) -> Params:
+        authors = self.variant == "authors"
+        factor = self.factor if self.factor is not None else (2.0 if authors else 1.0)
+        return Params(self._known(facts, "min_cost"), factor, 1.0 if authors else 0.0)

@@ -1,0 +1,128 @@
+"""Templates of compiled decisions, and the kernels stamped from them for each policy.
+
+A template calls names that it does not define (`index`, `clock`, `scores`, `choose`, `observe`); a
+policy class provides them. So a formula is written once, in the policy's file, and the same machine
+code serves a table of indices, a single choice and a whole simulated game.
+"""
+# mypy: disable-error-code="name-defined, no-any-return"
+# ruff: noqa: F821
+# (the free names of the templates are bound by `of`)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from bursar.arms import Arms, Game, add, argmax, first_unplayed
+from bursar.checks import Floats
+from bursar.compiled import compiled, specialize
+from bursar.stream import Stream, uniform
+
+if TYPE_CHECKING:
+    from bursar.policies.base import Policy
+
+__all__ = ["of"]
+
+
+@compiled
+def record(arms: Arms, game: Game, k: int, reward: float, cost: float, stream: Stream) -> None:
+    """Learn from a play: what most policies do."""
+    add(arms, game, k, reward, cost)
+
+
+def _clock(p: Any, plays: float) -> Any:
+    return clock(p, plays)
+
+
+def _tabulate(p: Any, n: Floats, r: Floats, c: Floats, vr: Floats, vc: Floats, now: Any) -> Floats:
+    out = np.empty(n.size)
+    for k in range(n.size):
+        out[k] = index(p, n[k], r[k], c[k], vr[k], vc[k], now) if n[k] > 0.0 else np.inf
+    return out
+
+
+def _scores(p: Any, arms: Arms, game: Game) -> Floats:
+    now = clock(p, float(game[0].plays))
+    out = np.empty(arms.size)
+    for k in range(arms.size):
+        arm = arms[k]
+        n = arm.n
+        free = max(n - divisor, 1.0)
+        out[k] = index(
+            p, n, arm.reward / n, arm.cost / n, arm.reward_m2 / free, arm.cost_m2 / free, now
+        )
+    return out
+
+
+def _choose(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:
+    unplayed = first_unplayed(arms)
+    if unplayed >= 0:
+        return unplayed
+    return argmax(scores(p, arms, game), game, stream)
+
+
+def _decide(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:
+    return choose(p, arms, game, memory, stream)
+
+
+def _learn(arms: Arms, game: Game, k: int, reward: float, cost: float, stream: Stream) -> None:
+    observe(arms, game, k, reward, cost, stream)
+
+
+def _play(
+    p: Any,
+    arms: Arms,
+    game: Game,
+    memory: Floats,
+    stream: Stream,
+    world: Stream,
+    mean_reward: Floats,
+    mean_cost: Floats,
+    choices: Any,
+) -> int:
+    """Play Bernoulli arms until the budget is spent or ``choices`` is full; return the plays."""
+    done = 0
+    while done < choices.size and game[0].spent < game[0].budget:
+        k = choose(p, arms, game, memory, stream)
+        reward = 1.0 if uniform(world) < mean_reward[k] else 0.0
+        cost = 1.0 if uniform(world) < mean_cost[k] else 0.0
+        observe(arms, game, k, reward, cost, stream)
+        choices[done] = k
+        done += 1
+    return done
+
+
+_TEMPLATES: dict[str, Callable[..., Any]] = {
+    "clock": _clock,
+    "tabulate": _tabulate,
+    "decide": _decide,
+    "learn": _learn,
+    "play": _play,
+}
+
+
+def of(policy: type[Policy], kernel: str) -> Any:
+    """Return a compiled kernel of a policy class: clock, tabulate, decide, learn or play."""
+    return _stamped(cast(Any, policy), kernel)
+
+
+@cache
+def _stamped(policy: Any, kernel: str) -> Any:
+    return specialize(_TEMPLATES[kernel], policy.name, **_functions(policy))
+
+
+@cache
+def _functions(policy: Any) -> dict[str, Any]:
+    """Return the compiled functions that make up a policy; what it lacks comes from templates."""
+    found: dict[str, Any] = {"observe": policy.observe or record}
+    if policy.index is not None:
+        found |= {"index": policy.index, "clock": policy.clock, "divisor": policy.variance}
+    if policy.scores is not None:
+        found["scores"] = policy.scores
+    elif policy.index is not None:
+        found["scores"] = specialize(_scores, policy.name, **found)
+    found["choose"] = policy.choose or specialize(_choose, policy.name, scores=found["scores"])
+    return found

@@ -1,0 +1,131 @@
+r"""ω-UCB and ω*-UCB: an optimistic reward over a pessimistic cost, by asymmetric intervals.
+
+.. math:: \Omega_k(t) = \omega^r_{k+}(t) / \omega^c_{k-}(t), \qquad z^2 = 2\rho\log t
+
+:math:`\omega_\pm` are the bounds of Theorem 1. ω-UCB takes the variance to be the largest possible
+(:math:`\eta = 1`); ω*-UCB estimates it once an arm was played ``min_samples`` times,
+:math:`\eta = \sigma^2 / ((M - \mu)(\mu - m))` with the biased sample variance.
+
+Heyden, Arzamasov, Fouché & Böhm (2024). Budgeted Multi-Armed Bandits with Asymmetric Confidence
+Intervals. KDD '24. https://arxiv.org/abs/2306.07071
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bursar.bounds import eta_of, lower, upper
+from bursar.compiled import compiled
+from bursar.policies.base import Policy
+from bursar.policies.scale import Facts, Scale
+
+__all__ = ["OmegaStarUCB", "OmegaUCB"]
+
+
+class Params(NamedTuple):
+    """What the compiled functions know; offsets are low/width of the ranges, 0 for [0, 1]."""
+
+    rho: float
+    min_samples: float
+    eta_min: float
+    reward_offset: float
+    cost_offset: float
+
+
+@compiled
+def clock(p: Params, plays: float) -> float:
+    """Return z², the same for all arms."""
+    return 2.0 * p.rho * math.log1p(plays)
+
+
+@compiled
+def bound_ratio(p: Params, r: float, c: float, a_reward: float, a_cost: float) -> float:
+    """Return the reward's upper bound over the cost's lower bound; a = z² eta / n of each."""
+    floor = p.cost_offset + lower(c, 1.0 - c, a_cost)
+    if floor <= 0.0:
+        return math.inf
+    return max(p.reward_offset + upper(r, 1.0 - r, a_reward), 0.0) / floor
+
+
+@compiled
+def index(p: Params, n: float, r: float, c: float, vr: float, vc: float, z2: float) -> float:
+    """ω-UCB: eta is 1."""
+    return bound_ratio(p, r, c, z2 / n, z2 / n)
+
+
+@compiled
+def star_index(p: Params, n: float, r: float, c: float, vr: float, vc: float, z2: float) -> float:
+    """ω*-UCB: eta is estimated from enough samples."""
+    if n < p.min_samples:
+        return bound_ratio(p, r, c, z2 / n, z2 / n)
+    eta_reward = eta_of(r, 1.0 - r, vr, p.eta_min)
+    eta_cost = eta_of(c, 1.0 - c, vc, p.eta_min)
+    return bound_ratio(p, r, c, z2 * eta_reward / n, z2 * eta_cost / n)
+
+
+@dataclass(frozen=True)
+class OmegaUCB(Policy):
+    """ω-UCB; a larger ``rho`` explores more, ``rho >= 1`` has proven logarithmic regret."""
+
+    rho: float = 0.25
+
+    name = "omega-ucb"
+    title = "ω-UCB"
+    year = 2024
+    source = "Heyden, Arzamasov, Fouché & Böhm, KDD 2024"
+    formula = "upper(mean reward) / lower(mean cost), Theorem 1 with eta = 1, z² = 2 rho log(N + 1)"
+    always_shown = ("rho",)
+    monotone = True
+    any_range = True
+    index = staticmethod(index)
+    clock = staticmethod(clock)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require(0.0 < self.rho < math.inf, "rho", "positive")
+
+    @classmethod
+    def examples(cls) -> Iterator[Policy]:
+        yield from (cls(rho=rho) for rho in (1 / 64, 1 / 4, 1.0))
+
+    def parameters(self, facts: Facts) -> Params:
+        scale = facts.scale or Scale()
+        return Params(
+            self.rho,
+            0.0,
+            0.0,
+            scale.reward_low / scale.reward_width,
+            scale.cost_low / scale.cost_width,
+        )
+
+
+@dataclass(frozen=True)
+class OmegaStarUCB(OmegaUCB):
+    """ω*-UCB, the paper's recommendation with ``rho=0.25``.
+
+    With ``eta_min=0`` (the paper) an arm whose first ``min_samples`` values are all equal gets an
+    interval of no width that never widens again; a small ``eta_min`` keeps it explorable.
+    """
+
+    min_samples: int = 30
+    eta_min: float = 0.0
+
+    name = "omega-star-ucb"
+    title = "ω*-UCB"
+    formula = (
+        "upper(mean reward) / lower(mean cost), Theorem 1 with z² = 2 rho log(N + 1) and\n"
+        "eta = variance / ((high - mean)(mean - low)) once n >= min_samples, 1 before"
+    )
+    index = staticmethod(star_index)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require(self.min_samples >= 1, "min_samples", "1 or more")
+        self._require(0.0 <= self.eta_min <= 1.0, "eta_min", "in [0, 1]")
+
+    def parameters(self, facts: Facts) -> Params:
+        params = super().parameters(facts)
+        return params._replace(min_samples=float(self.min_samples), eta_min=self.eta_min)

@@ -1,0 +1,31 @@
+"""Uniform random: every arm equally likely, nothing learned. The yardstick for all others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bursar.arms import Arms, Game
+from bursar.checks import Floats
+from bursar.compiled import compiled
+from bursar.policies.base import Policy
+from bursar.stream import Stream, below
+
+__all__ = ["Uniform"]
+
+
+@compiled
+def choose(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:
+    return below(stream, arms.size)
+
+
+@dataclass(frozen=True)
+class Uniform(Policy):
+    """Uniform random choice; a policy that does not beat it has learned nothing."""
+
+    name = "uniform"
+    title = "Uniform random"
+    year = None
+    source = "no source: the yardstick"
+    formula = "each arm with probability 1/K"
+    choose = staticmethod(choose)

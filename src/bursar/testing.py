@@ -1,0 +1,201 @@
+"""Conformance checks: run ``check_policy(MyPolicy())`` on a policy of your own.
+
+Each check plays small games and raises :class:`bursar.errors.NonConforming` with what it saw.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bursar.compiled import interpreted
+from bursar.errors import NonConforming
+from bursar.policies import Learner, Policy, kernels
+from bursar.policies.slug import parse
+from bursar.stream import new_stream
+
+__all__ = ["CHECKS", "check_policy"]
+
+_BUDGET, _MIN_COST = 200.0, 0.05
+_REWARD = np.array([0.55, 0.25, 0.7, 0.4, 0.6])
+_COST = np.array([0.3, 0.5, 0.65, 0.2, 0.8])
+
+
+def check_policy(policy: Policy) -> None:
+    """Raise if a policy breaks a rule that simulation and live campaigns rely on.
+
+    Examples
+    --------
+    >>> import bursar
+    >>> check_policy(bursar.policy("ucb-sc-plus"))
+    """
+    for check in CHECKS:
+        check(policy)
+
+
+def check_same_seed_same_run(policy: Policy) -> None:
+    """The same seed gives the same choices, a copy of the policy included."""
+    first, again = (_choices(_start(p), 200) for p in (policy, policy.but()))
+    _expect(policy, first == again, "two games of one seed differ")
+
+
+def check_slug_round_trip(policy: Policy) -> None:
+    """``str(policy)`` names an equal policy."""
+    again = parse(str(policy), {policy.name: type(policy)})
+    _expect(policy, again == policy, f"its slug makes another policy, {again!r}")
+
+
+def check_every_arm_tried(policy: Policy) -> None:
+    """No arm is left without a play."""
+    learner = _start(policy)
+    _choices(learner, 400)
+    missing = np.flatnonzero(learner.plays_per_arm == 0).tolist()
+    _expect(policy, not missing, f"arms {missing} of 5 were not tried in 400 plays")
+
+
+def check_renamed_arms(policy: Policy) -> None:
+    """Arms in another order are chosen as often as before, each under its new name."""
+    order = np.array([3, 0, 4, 1, 2])
+    before = _shares(policy, np.arange(5))
+    after = _shares(policy, order)
+    moved = {int(order[k]): share for k, share in after.items()}
+    worst = max(abs(before.get(k, 0.0) - moved.get(k, 0.0)) for k in range(5))
+    _expect(
+        policy,
+        worst < 0.12,
+        f"renaming the arms changes the choice: shares {before} became {moved}",
+    )
+
+
+def check_extreme_outcomes(policy: Policy) -> None:
+    """Free arms, arms that bring nothing, and a single arm: always a valid choice."""
+    for arms in sorted({policy.round_size, policy.round_size + 1, 5}):
+        for reward, cost in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.5, 0.5)):
+            learner = _start(policy, arms)
+            for _ in range(60):
+                arm = learner.choose()
+                _expect(
+                    policy,
+                    0 <= arm < arms,
+                    f"with {arms} arms of reward {reward} and cost {cost} it chose arm {arm}",
+                )
+                learner.record(arm, reward, cost)
+
+
+def check_index_is_a_number(policy: Policy) -> None:
+    """The index is never NaN nor negative, also at the edges of all ranges."""
+    if policy.index is None:
+        return
+    edge = np.array([0.0, 1e-300, 1e-12, 0.3, 1.0 - 1e-12, 1.0])
+    r, c, n = (a.ravel() for a in np.meshgrid(edge, edge, [1.0, 2.0, 30.0, 1e9]))
+    for share in (0.0, 0.5, 1.0):
+        for plays in (1e9, 1e12):
+            got = _indices(policy, n, r, c, share, plays)
+            bad = np.flatnonzero(~(got >= 0.0))
+            if bad.size:
+                k = bad[0]
+                state = f"n={n[k]:g}, mean reward {r[k]:g}, mean cost {c[k]:g}, plays={plays:g}"
+                _expect(policy, False, f"its index is {got[k]} at {state}")
+
+
+def check_index_grows_while_not_played(policy: Policy) -> None:
+    """A policy that claims to be monotone has an index that never falls while others are played."""
+    if policy.index is None or not policy.monotone:
+        return
+    rng = np.random.default_rng(0)
+    n = rng.integers(1, 500, 400).astype(float)
+    r, c = rng.uniform(size=(2, 400))
+    before = _indices(policy, n, r, c, 0.5, 500.0)
+    for plays in (501.0, 1000.0, 1e5, 1e9):
+        after = _indices(policy, n, r, c, 0.5, plays)
+        fell = np.flatnonzero(after < before * (1.0 - 1e-12))
+        _expect(
+            policy, not fell.size, f"monotone, but {fell.size} of 400 indices fell by {plays:g}"
+        )
+        before = after
+
+
+def check_compiled_equals_python(policy: Policy) -> None:
+    """The machine code makes the choices of the same functions run as plain Python."""
+    compiled, twin = _start(policy), _start(policy)
+    twin._decide = interpreted(kernels.of(type(policy), "decide"))
+    twin._learn = interpreted(kernels.of(type(policy), "learn"))
+    # plain Python reads fields as attributes only from record arrays
+    twin.arms, twin.game = (a.view(np.recarray) for a in (twin.arms, twin.game))
+    ours = _choices(compiled, 150)
+    with np.errstate(all="ignore"):  # compiled code divides by 0 without a word, too
+        theirs = _choices(twin, 150)
+    differ = [i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b]
+    _expect(policy, not differ, f"compiled and Python choices differ from play {differ[:1]} on")
+
+
+CHECKS: tuple[Callable[[Policy], None], ...] = (
+    check_slug_round_trip,
+    check_extreme_outcomes,
+    check_same_seed_same_run,
+    check_every_arm_tried,
+    check_index_is_a_number,
+    check_index_grows_while_not_played,
+    check_renamed_arms,
+    check_compiled_equals_python,
+)
+
+
+def _start(policy: Policy, arms: int = 5, seed: int = 3) -> Learner:
+    return policy.learner(arms, seed=seed, budget=_BUDGET, min_cost=_MIN_COST)
+
+
+def _choices(learner: Learner, plays: int) -> list[int]:
+    """Play against outcomes that depend on the play only: continuous, in [0, 1], arms differ."""
+    noise = np.random.default_rng(5).uniform(-0.2, 0.2, size=(plays, 2))
+    chosen = []
+    for drift in noise:
+        arm = learner.choose()
+        learner.record(arm, _REWARD[arm] + drift[0], _COST[arm] + drift[1])
+        chosen.append(arm)
+    return chosen
+
+
+def _shares(policy: Policy, order: Any, draws: int = 300) -> dict[int, float]:
+    """How often each arm is chosen from one state whose arms stand in the given order."""
+    counted: Counter[int] = Counter()
+    learner = _start(policy)
+    plays = 20 * policy.round_size
+    for i in range(plays):  # zeros and ones: BTS would turn anything else into luck
+        for k in range(5):
+            reward, cost = _REWARD[order[k]] * plays, _COST[order[k]] * plays
+            learner.record(k, float(i < reward), float(i < cost))
+    learner.game["spent"] = 0.75 * _BUDGET  # policies may take turns by name in an early phase
+    saved = learner.arms.copy(), learner.game.copy(), learner.memory.copy()
+    for draw in range(draws):
+        learner.arms[:], learner.game[:], learner.memory[:] = saved
+        learner.stream[:] = new_stream(draw)
+        for _ in range(policy.round_size):
+            arm = learner.choose()
+            counted[arm] += 1
+            learner.record(arm, 1.0, 1.0)
+    return {k: counted[k] / (draws * policy.round_size) for k in range(5)}
+
+
+def _indices(policy: Policy, n: Any, r: Any, c: Any, share: float, plays: float) -> Any:
+    """Indices of arms whose variance is a share of the largest possible one."""
+    told: dict[str, Any] = {"budget": _BUDGET}
+    if "min_cost" in policy.needs and getattr(policy, "min_cost", None) is None:
+        policy = policy.but(min_cost=_MIN_COST)
+    return policy.indices(
+        n=n,
+        mean_reward=r,
+        mean_cost=c,
+        plays=int(plays),
+        var_reward=share * r * (1.0 - r),
+        var_cost=share * c * (1.0 - c),
+        **told,
+    )
+
+
+def _expect(policy: Policy, holds: bool, problem: str) -> None:
+    if not holds:
+        raise NonConforming(f"{policy}: {problem}")

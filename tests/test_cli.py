@@ -1,0 +1,131 @@
+"""The command line as its users meet it: separate processes, stdout, stderr and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import bursar
+from bursar.cli import app
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bursar", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONUTF8": "1", "COLUMNS": "200"},
+    )
+
+
+def test_version():
+    done = run("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"bursar {bursar.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("policy", "omega-ubc"),
+            "error: no policy named 'omega-ubc'; did you mean 'omega-ucb'?\n",
+        ),
+        (("policy", "m-ucb:alpha=-1"), "error: m-ucb: alpha must be positive, got -1.0\n"),
+        (("policy", "m-ucb:[bold]=1"), "error: m-ucb has no parameter '[bold]'; known: alpha,"),
+    ],
+)
+def test_bad_input_is_one_line_on_stderr_and_code_2(arguments, message):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(message)
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [("polices",), ("policy",), ("demo", "--arms", "none")])
+def test_bad_usage_is_code_2(arguments):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def test_policies_lists_them_all():
+    listed = CliRunner().invoke(app, ["policies"])
+    assert listed.exit_code == 0
+    rows = json.loads(CliRunner().invoke(app, ["policies", "--json"]).stdout)
+    assert [row["slug"] for row in rows] == list(bursar.POLICIES)
+    for row in rows:
+        assert row["slug"] in listed.stdout
+        assert set(row) == {"slug", "name", "year", "source", "parameters", "needs"}
+    by_slug = {row["slug"]: row for row in rows}
+    assert by_slug["kube"]["needs"] == ["budget"]
+    assert by_slug["budget-ucb"]["needs"] == ["min_cost"]
+    assert by_slug["omega-star-ucb"]["parameters"] == {
+        "rho": 0.25, "min_samples": 30, "eta_min": 0.0, "ties": "random",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("slug", bursar.POLICIES)
+def test_policy_shows_formula_and_example(slug):
+    shown = CliRunner().invoke(app, ["policy", slug])
+    assert shown.exit_code == 0, shown.output
+    cls = bursar.POLICIES[slug]
+    assert cls.formula.split("\n")[0] in shown.stdout
+    assert cls.source in shown.stdout
+    card = json.loads(CliRunner().invoke(app, ["policy", slug, "--json"]).stdout)
+    assert card["slug"].startswith(slug)
+    arms = card["example"]["arms"]
+    assert len(arms) == 3
+    assert ("index" in arms[0]) == (cls.index is not None)
+    assert sum(float(arm["chosen"].rstrip("%")) for arm in arms) == pytest.approx(100, abs=2)
+
+
+def test_the_example_is_what_indices_gives():
+    card = json.loads(CliRunner().invoke(app, ["policy", "ucb-sc-plus", "--json"]).stdout)
+    arms = card["example"]["arms"]
+    want = bursar.policy("ucb-sc-plus").indices(
+        n=[a["n"] for a in arms],
+        mean_reward=[a["mean_reward"] for a in arms],
+        mean_cost=[a["mean_cost"] for a in arms],
+        plays=card["example"]["plays"],
+    )
+    assert [a["index"] for a in arms] == want.tolist()
+
+
+def test_infinite_indices_are_valid_json():
+    text = CliRunner().invoke(app, ["policy", "ucb-bv1:min_cost=0.01", "--json"]).stdout
+
+    def refuse(constant: str) -> None:
+        pytest.fail(f"{constant} is not JSON")
+
+    card = json.loads(text, parse_constant=refuse)
+    assert card["example"]["arms"][0]["index"] == "inf"
+
+
+def test_demo_compares_and_repeats_itself():
+    arguments = ["demo", "--plays", "300", "--repetitions", "3", "--arms", "4", "--seed", "5"]
+    first, again = (run(*arguments, "--json") for _ in range(2))
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == again.stdout
+    result = json.loads(first.stdout)
+    regrets = [row["regret"] for row in result["rows"]]
+    assert regrets == sorted(regrets)
+    assert all(row["games"] == 3 for row in result["rows"])
+    shown = run(*arguments)
+    for row in result["rows"]:
+        assert row["policy"] in shown.stdout
+
+
+def test_every_command_and_option_is_explained():
+    for name, command in get_command(app).commands.items():
+        assert command.help, name
+        for parameter in command.params:
+            assert getattr(parameter, "help", None), f"{name} {parameter.name}"

@@ -1,0 +1,230 @@
+"""What must hold between policies (spec section 10), and how an index behaves for a caller."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bursar
+from bursar.errors import InvalidInput, InvalidParameter, MissingKnowledge, NoIndex
+from bursar.forgetting import discounted, sliding
+from bursar.policies.omega import OmegaStarUCB, OmegaUCB
+
+unit = st.floats(0, 1)
+plays_of_arm = st.integers(1, 10**6)
+more_plays = st.integers(0, 10**7)
+
+
+def index(slug: str, n, r, c, plays, **more) -> float:
+    policy = bursar.policy(slug)
+    return float(
+        policy.indices(n=[n], mean_reward=[r], mean_cost=[c], plays=plays, budget=100.0, **more)[0]
+    )
+
+
+@given(plays_of_arm, unit, unit, more_plays)
+def test_kl_ucb_sc_plus_is_never_above_ucb_sc_plus(n, r, c, more):
+    ball, disc = (index(s, n, r, c, n + more) for s in ("kl-ucb-sc-plus", "ucb-sc-plus"))
+    assert ball <= disc * (1 + 1e-12)
+
+
+@given(plays_of_arm, unit, unit, more_plays)
+def test_the_ball_of_kl_ucb_sc_plus_lies_within_its_box(n, r, c, more):
+    ball = index("kl-ucb-sc-plus", n, r, c, n + more)
+    box = index("kl-ucb-sc-plus:region=box", n, r, c, n + more)
+    assert ball <= box * (1 + 1e-9)
+
+
+@given(st.integers(30, 10**6), unit, unit, more_plays, unit, unit)
+def test_omega_grows_with_the_variance(n, r, c, more, a, b):
+    low, high = sorted((a, b))
+    narrow, wide = (
+        index(
+            "omega-star-ucb:rho=0.25", n, r, c, n + more,
+            var_reward=[s * r * (1 - r)], var_cost=[s * c * (1 - c)],
+        )
+        for s in (low, high)
+    )  # fmt: skip
+    assert narrow <= wide * (1 + 1e-12)
+
+
+@given(plays_of_arm, unit, unit, more_plays)
+def test_omega_star_without_variances_is_omega(n, r, c, more):
+    star = index("omega-star-ucb:rho=0.25", n, r, c, n + more)
+    assert star == pytest.approx(index("omega-ucb:rho=0.25", n, r, c, n + more), rel=1e-12)
+
+
+@given(plays_of_arm, unit, unit, more_plays, st.floats(0.01, 2))
+def test_mrcb_of_one_arm_is_m_ucb(n, r, c, more, alpha):
+    single = index(f"mrcb:kappa={alpha**2!r}", n, r, c, n + more)
+    m_ucb = index(f"m-ucb:alpha={alpha!r}", n, r, c, n + more)
+    if math.isinf(single) or math.isinf(m_ucb):  # alpha² is rounded: the edge may fall either way
+        e = alpha * math.sqrt(math.log(n + more) / n)
+        assert single == m_ucb or c == pytest.approx(e, rel=1e-12)
+    else:
+        e = alpha * math.sqrt(math.log(n + more) / n)
+        assert single == pytest.approx(m_ucb, rel=1e-12 * max(1.0, c / (c - e)))
+
+
+histories = st.lists(
+    st.tuples(st.integers(0, 2), st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=80
+)
+
+
+@given(histories, st.floats(0.1, 2))
+def test_nothing_forgotten_is_omega(history, rho):
+    rewards, costs = ([[h[i] for h in history if h[0] == k] for k in range(3)] for i in (1, 2))
+    for policy in (OmegaUCB(rho=rho), OmegaStarUCB(rho=rho)):
+        want = policy.indices(
+            n=[len(x) for x in rewards],
+            mean_reward=[np.mean(x) if x else 0.5 for x in rewards],
+            mean_cost=[np.mean(x) if x else 0.5 for x in costs],
+            var_reward=[np.var(x) if x else 0.0 for x in rewards],
+            var_cost=[np.var(x) if x else 0.0 for x in costs],
+            plays=len(history),
+        )
+        for left in (discounted(history, 3, 1.0), sliding(history, 3, len(history) + 1)):
+            assert left.indices(policy) == pytest.approx(want, rel=1e-6)  # eta: small variances
+
+
+@given(st.lists(st.tuples(st.integers(1, 99), unit, st.floats(0.01, 1)), min_size=2, max_size=6))
+def test_fractional_kubes_arm_has_the_largest_density_of_kube(rows):
+    n, r, c = map(list, zip(*rows, strict=True))
+    state = {"n": n, "mean_reward": r, "mean_cost": c, "plays": sum(n)}
+    fractional = bursar.policy("fractional-kube").indices(**state)
+    density = bursar.policy("kube").indices(**state)
+    counts = bursar.policy("kube").packing(**state, budget_left=1000.0)
+    assert fractional.tolist() == density.tolist()
+    assert counts[int(np.argmax(density))] > 0
+    assert counts @ np.array(c) <= 1000.0 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("slug", bursar.POLICIES)
+@given(plays_of_arm, unit, unit, more_plays, more_plays)
+def test_the_index_of_an_unplayed_arm_never_falls(slug, n, r, c, first, second):
+    policy = next(iter(bursar.POLICIES[slug].examples()))
+    if not policy.monotone:
+        return
+    early, late = sorted((n + first, n + second))
+    before, after = (index(str(policy), n, r, c, plays) for plays in (early, late))
+    assert after >= before * (1 - 1e-12)
+
+
+def test_who_claims_a_monotone_index():
+    """Section 4 of the specification, including the two that must not claim it."""
+    claims = {slug for slug, cls in bursar.POLICIES.items() if cls.monotone}
+    assert set(bursar.POLICIES) - claims == {"ucb-bv2", "pd-bwk", "bts", "uniform"}
+
+
+def test_scaled_data_scale_the_index():
+    """Cents in place of euros: the choice is the same, the ratio is in the new units."""
+    rng = np.random.default_rng(0)
+    n = rng.integers(1, 400, 8)
+    r, c = rng.uniform(size=(2, 8))
+    for cls in bursar.POLICIES.values():
+        for policy in cls.examples():
+            if policy.index is None:
+                continue
+            plain = policy.indices(
+                n=n, mean_reward=r, mean_cost=c, plays=n.sum(), budget=50.0,
+                var_reward=r * (1 - r) / 3, var_cost=c * (1 - c) / 3,
+            )  # fmt: skip
+            if getattr(policy, "min_cost", None) is not None:
+                policy = policy.but(min_cost=policy.min_cost * 100)
+            scaled = policy.indices(
+                n=n, mean_reward=5 * r, mean_cost=100 * c, plays=n.sum(), budget=5000.0,
+                var_reward=25 * r * (1 - r) / 3, var_cost=1e4 * c * (1 - c) / 3,
+                reward_range=(0, 5), cost_range=(0, 100),
+            )  # fmt: skip
+            assert scaled == pytest.approx(plain * 5 / 100, rel=1e-9), str(policy)
+
+
+def test_losses_are_allowed_where_the_theorem_allows_them():
+    got = bursar.policy("omega-ucb:rho=1").indices(
+        n=[10, 10], mean_reward=[-1.0, 0.5], mean_cost=[0.5, 0.5], plays=20, reward_range=(-1, 1)
+    )
+    assert (got >= 0).all()
+    with pytest.raises(InvalidInput, match="omega-ucb and omega-star-ucb take any range"):
+        bursar.policy("bts").learner(2, reward_range=(-1, 1))
+
+
+def test_an_unplayed_arm_comes_first():
+    got = bursar.policy("c-ucb").indices(
+        n=[0, 5], mean_reward=[0.0, 0.5], mean_cost=[0.0, 0.5], plays=5
+    )
+    assert got[0] == math.inf
+    assert math.isfinite(got[1])
+
+
+def test_shapes_follow_the_input():
+    policy = bursar.policy("i-ucb")
+    assert isinstance(policy.indices(n=3, mean_reward=0.5, mean_cost=0.5, plays=9), float)
+    grid = policy.indices(n=[[1], [2]], mean_reward=[0.1, 0.2, 0.3], mean_cost=0.5, plays=9)
+    assert grid.shape == (2, 3)
+
+
+STATE = {"n": [3, 4], "mean_reward": [0.5, 0.4], "mean_cost": [0.5, 0.4]}
+
+
+@pytest.mark.parametrize(
+    ("slug", "state", "error", "message"),
+    [
+        ("m-ucb", {"plays": 2}, InvalidInput, "plays must count the plays of all arms, here 4 or"),
+        ("m-ucb", {"plays": math.nan}, InvalidInput, "got nan"),
+        ("m-ucb", {"plays": 9, "mean_cost": [0.5, 1.4]}, InvalidInput, "mean_cost must be in its"),
+        ("m-ucb", {"plays": 9, "n": [3, -4]}, InvalidInput, "n must be 0 or more plays, got -4"),
+        ("m-ucb", {"plays": 9, "cost_range": (1, 0)}, InvalidInput, "the lower first"),
+        ("m-ucb", {"plays": 9, "cost_range": (-1, 1)}, InvalidInput, "costs cannot be negative"),
+        ("omega-star-ucb", {"plays": 9, "var_cost": [-1, 0]}, InvalidInput, "var_cost must be 0"),
+        ("omega-star-ucb", {"plays": 9, "var_cost": [1, 2, 3]}, InvalidInput, "do not fit"),
+        ("bts", {"plays": 9}, NoIndex, "bts draws its arm at random and has no index"),
+        (
+            "budget-ucb",
+            {"plays": 9},
+            MissingKnowledge,
+            "budget-ucb needs to know min_cost, a lower bound of the mean costs, got None;"
+            " give min_cost=…, or budget-ucb:min_cost=…",
+        ),
+        ("pd-bwk", {"plays": 9}, MissingKnowledge, "pd-bwk needs to know the budget, got None"),
+    ],
+)
+def test_bad_states_are_named(slug, state, error, message):
+    with pytest.raises(error, match=message):
+        bursar.policy(slug).indices(**(STATE | state))
+
+
+def test_a_set_larger_than_the_number_of_arms():
+    with pytest.raises(InvalidParameter, match="at most the number of arms, 2, got 3"):
+        bursar.policy("mrcb:set_size=3").learner(2)
+
+
+def test_mrcb_finds_the_best_set_among_all():
+    rng = np.random.default_rng(8)
+    from itertools import combinations  # noqa: PLC0415
+
+    for _ in range(200):
+        arms = int(rng.integers(2, 9))
+        size = int(rng.integers(1, arms + 1))
+        n = rng.integers(1, 200, arms)
+        r, c = rng.uniform(size=(2, arms))
+        policy = bursar.policy(f"mrcb:kappa=0.1,set_size={size}")
+        _, ratio = policy.best_set(n=n, mean_reward=r, mean_cost=c, rounds=500)
+        e = np.sqrt(0.1 * math.log(500) / n)
+        u, low = np.minimum(r + e, 1), np.maximum(c - e, 0)
+        best = max(
+            u[list(s)].sum() / low[list(s)].sum() if low[list(s)].sum() else math.inf
+            for s in combinations(range(arms), size)
+        )
+        assert ratio == pytest.approx(best, rel=1e-12)
+
+
+def test_pd_bwks_weights_do_not_overflow():
+    learner = bursar.policy("pd-bwk:horizon=1e7").learner(3, budget=1e7, min_cost=0.1)
+    learner.memory[:] = 5000.0, 4990.0  # logarithms: exp of them is no double
+    for k in range(3):
+        learner.record(k, 0.5, 0.5)
+    assert learner.choose() in range(3)

@@ -1,0 +1,507 @@
+"""Slow, obvious twins of the policies: the same choices from raw observations, in plain Python.
+
+Every twin keeps the observations of each arm in lists, recomputes its statistics from them at every choice and writes
+its formula as the paper (or the source that the paper cites) does. Nothing is cached, nothing is shared with the
+package, so that an error must be made twice to go unseen.
+
+Conventions: K arms; N plays done before the choice, t = N + 1; for an arm n plays, r and c its mean reward and cost,
+vr and vc their variances. Rewards and costs lie in [0, 1]. An infinite index means "play before any finite arm".
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from numpy.random import Generator
+
+INF = math.inf
+TWINS: dict[str, type["Twin"]] = {}  # by slug, filled as the classes are defined
+
+
+def mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def variance(values: Sequence[float]) -> float:
+    """The biased one: (1/n) sum (x - mean)^2."""
+    centre = mean(values)
+    return math.fsum((x - centre) ** 2 for x in values) / len(values)
+
+
+def ratio(reward: float, cost: float) -> float:
+    """reward / cost; a free arm is worth inf, a free arm without reward 0."""
+    if cost > 0:
+        return reward / cost
+    return INF if reward > 0 else 0.0
+
+
+def pick(members: Sequence[int], places: int, first: bool, rng: Generator) -> list[int]:
+    """`places` of the members, uniformly, by a partial Fisher-Yates shuffle; no draw without a choice."""
+    members = list(members)
+    if not first and len(members) > places:
+        for j in range(places):
+            i = j + int(rng.random() * (len(members) - j))
+            members[i], members[j] = members[j], members[i]
+    return members[:places]
+
+
+class Twin:
+    """What all twins share: the observations, the initialisation and the tie rule."""
+
+    DEFAULTS: ClassVar[dict[str, Any]] = {}
+
+    def __init_subclass__(cls, slug: str = "", **defaults: Any) -> None:
+        """class Some(Twin, slug="some", alpha=1.0): its name, its parameters and their defaults."""
+        cls.DEFAULTS = {**cls.DEFAULTS, **defaults}
+        if slug:
+            TWINS[slug] = cls
+
+    def __init__(
+        self, arms: int, budget: float, min_cost: float, first: bool, **params: Any
+    ) -> None:
+        unknown = set(params) - set(self.DEFAULTS)
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no parameter {sorted(unknown)}")
+        self.p = SimpleNamespace(**{**self.DEFAULTS, **params})
+        self.authors = {"paper": False, "authors": True}[getattr(self.p, "variant", "paper")]
+        self.arms, self.budget, self.min_cost, self.first = arms, budget, min_cost, first
+        self.rewards: list[list[float]] = [[] for _ in range(arms)]
+        self.costs: list[list[float]] = [[] for _ in range(arms)]
+        self.spent = 0.0
+        self.plays = 0
+
+    def choose(self, rng: Generator) -> int:
+        raise NotImplementedError
+
+    def record(self, arm: int, reward: float, cost: float, rng: Generator) -> None:
+        self.rewards[arm].append(reward)
+        self.costs[arm].append(cost)
+        self.spent += cost
+        self.plays += 1
+
+    def unplayed(self) -> list[int]:
+        return [k for k in range(self.arms) if not self.rewards[k]]
+
+    def ratios(self) -> list[float]:
+        """(sum of rewards) / (sum of costs) of every arm."""
+        return [
+            ratio(math.fsum(self.rewards[k]), math.fsum(self.costs[k])) for k in range(self.arms)
+        ]
+
+    def best(self, values: Sequence[float], among: Sequence[int], rng: Generator) -> int:
+        """An arm of largest value: exact ties are broken uniformly, or by the lowest index if `first`."""
+        assert not any(math.isnan(v) for v in values), "an index is NaN"
+        top = max(values[k] for k in among)
+        return pick([k for k in among if values[k] == top], 1, self.first, rng)[0]
+
+
+class IndexTwin(Twin):
+    """Each arm once in index order, then always an arm of largest index."""
+
+    def index(self, n: int, r: float, c: float, vr: float, vc: float, plays: int) -> float:
+        raise NotImplementedError
+
+    def variance(self, values: Sequence[float]) -> float:
+        """The variance that the index uses; most use none."""
+        return 0.0
+
+    def indices(self) -> list[float]:
+        return [
+            self.index(len(x), mean(x), mean(y), self.variance(x), self.variance(y), self.plays)
+            for x, y in zip(self.rewards, self.costs, strict=True)
+        ]
+
+    def choose(self, rng: Generator) -> int:
+        if self.unplayed():
+            return self.unplayed()[0]
+        return self.best(self.indices(), range(self.arms), rng)
+
+
+class OmegaUCB(IndexTwin, slug="omega-ucb", rho=0.25, min_samples=30, eta_min=0.0):
+    """omega_+(r) / omega_-(c), omega_± = B/2A ± sqrt(B^2/4A^2 - C/A), A = n + z^2 eta, z^2 = 2 rho log t, eta = 1,
+    and on [0, 1]: B = 2 n mu + z^2 eta, C = n mu^2, so B^2 - 4AC = 4 n z^2 eta mu (1 - mu) + (z^2 eta)^2, and the
+    product of the two ends is C/A.
+    """
+
+    def eta(self, n: int, mu: float, v: float) -> float:
+        return 1.0
+
+    def interval(self, n: int, mu: float, v: float, plays: int) -> tuple[float, float]:
+        w = 2 * self.p.rho * math.log(plays + 1) * self.eta(n, mu, v)
+        if w == 0:
+            return mu, mu
+        a, b, c = n + w, 2 * n * mu + w, n * mu**2
+        upper = (b + math.sqrt(4 * n * w * mu * (1 - mu) + w**2)) / (2 * a)
+        return c / a / upper, upper
+
+    def index(self, n: int, r: float, c: float, vr: float, vc: float, plays: int) -> float:
+        if c == 0:
+            return INF
+        lower = self.interval(n, c, vc, plays)[0]
+        return self.interval(n, r, vr, plays)[1] / lower if lower > 0 else INF
+
+
+class OmegaStarUCB(OmegaUCB, slug="omega-star-ucb"):
+    """omega-UCB with eta = v / ((1 - mu) mu), v the biased variance, from n = min_samples on (1 if mu is 0 or 1)."""
+
+    def variance(self, values: Sequence[float]) -> float:
+        return variance(values)
+
+    def eta(self, n: int, mu: float, v: float) -> float:
+        if n < self.p.min_samples or (1 - mu) * mu == 0:
+            return 1.0
+        return float(min(1.0, max(self.p.eta_min, v / ((1 - mu) * mu))))
+
+
+class RadiusTwin(IndexTwin):
+    """m-, c- and i-UCB: e = alpha sqrt(log(t - 1) / n), t - 1 = N; the authors have log(N - 1)."""
+
+    def radius(self, n: int, plays: int) -> float:
+        count = max(plays - 1, 1) if self.authors else plays
+        return float(self.p.alpha * math.sqrt(math.log(count) / n))
+
+
+class MUCB(RadiusTwin, slug="m-ucb", alpha=2**-4, variant="paper"):
+    """min(r + e, 1) / max(c - e, 0)."""
+
+    def index(self, n: int, r: float, c: float, vr: float, vc: float, plays: int) -> float:
+        e = self.radius(n, plays)
+        return min(r + e, 1) / (c - e) if c - e > 0 else INF
+
+
+class CUCB(RadiusTwin, slug="c-ucb", alpha=2**-3, variant="paper"):
+    """(r + e) / c, inf if c = 0."""
+
+    def index(self, n: int, r: float, c: float, vr: float, vc: float, plays: int) -> float:
+        return (r + self.radius(n, plays)) / c if c > 0 else INF
+
+
+class IUCB(RadiusTwin, slug="i-ucb", alpha=2**-2, variant="paper"):
+    """r / c + e, inf if c = 0."""
+
+    def index(self, n: int, r: float, c: float, vr: float, vc: float, plays: int) -> float:
+        return r / c + self.radius(n, plays) if c > 0 else INF
+
+
+class BudgetUCB(IndexTwin, slug="budget-ucb", factor=None, variant="paper"):
+    """r/c + (e/c) (1 + min(r + e, 1) / max(c - e, lam)), e = sqrt(factor log(t - 1) / n).
+
+    Paper: t - 1 = N, factor 1. Authors: log(N - 1), factor 2.
+    """
+
+    def index(self, n: int, r: float, c: float, vr: float, vc: float, plays: int) -> float:
+        factor = self.p.factor
+        if factor is None:
+            factor = 2 if self.authors else 1
+        e = math.sqrt(factor * math.log(max(plays - 1, 1) if self.authors else plays) / n)
+        lowest = max(c - e, self.min_cost)
+        if c == 0 or lowest <= 0:
+            return INF
+        return r / c + (e / c) * (1 + min(r + e, 1) / lowest)
+
+
+class UCBSCPlus(IndexTwin, slug="ucb-sc-plus", plus=True, variant="paper"):
+    """(r + a c) / (c - a r) if c^2 > log(t/n) / 2n, else inf; a = sqrt(log(t/n) / (2 n (r^2 + c^2) - log(t/n))).
+
+    Without plus log(t) instead of log(t/n). The authors have N instead of t = N + 1.
+    """
+
+    def index(self, n: int, r: float, c: float, vr: float, vc: float, plays: int) -> float:
+        t = plays if self.authors else plays + 1
+        log = math.log(t / n) if self.p.plus else math.log(t)
+        rest = 2 * n * (r**2 + c**2) - log
+        if c**2 <= log / (2 * n) or rest <= 0:
+            return INF
+        a = math.sqrt(log / rest)
+        return (r + a * c) / (c - a * r) if c > a * r else INF
+
+
+def divergence(p: float, q: float) -> float:
+    """Bernoulli kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), as p H(p, q) + (1-p) H(1-p, 1-q) with
+    H(p, q) = d - log(1 + d), d = (q - p) / p: both terms are >= 0, and nothing cancels when q is close to p.
+    """
+
+    def term(p: float, q: float, d: float) -> float:
+        if p == 0:
+            return d
+        if q == 0:
+            return INF
+        x = d / p
+        if abs(x) < 0.03:
+            return p * math.fsum((-x) ** j / j for j in range(2, 16))
+        return p * (x - math.log(q / p))
+
+    return term(p, q, q - p) + term(1 - p, 1 - q, p - q)
+
+
+class KLUCBSCPlus(IndexTwin, slug="kl-ucb-sc-plus", plus=True):
+    """sup {mu/tau : kl(r, mu) + kl(c, tau) <= L}, L = log(t/n) / n (without plus: log(t) / n), inf if c = 0.
+
+    That is the q at which G(q) = min over tau of kl(r, q tau) + kl(c, tau) passes L, found by bisection on log q. The
+    derivative of the sum in tau, (q tau - r) / (1 - q tau) + (tau - c) / (1 - tau) = 0, is solved by the smaller root
+    of 2 q tau^2 - S tau + (r + c) = 0, S = 1 + r + q (1 + c).
+    """
+
+    @staticmethod
+    def distance(r: float, c: float, q: float) -> float:
+        s = 1 + r + q * (1 + c)
+        root = math.sqrt(max(0.0, 1 - 8 * (q / s) * ((r + c) / s)))
+        tau = 2 * (r + c) / s / (1 + root)
+        return divergence(r, min(1.0, q * tau)) + divergence(c, min(1.0, tau))
+
+    def supremum(self, r: float, c: float, level: float) -> float:
+        if c == 0:
+            return INF
+        if level <= 0:
+            return r / c
+        low, high = math.log(r / c) if r > 0 else -700.0, 709.0
+        if low >= high or self.distance(r, c, math.exp(high)) <= level:
+            return INF
+        while low < (middle := (low + high) / 2) < high:
+            if self.distance(r, c, math.exp(middle)) <= level:
+                low = middle
+            else:
+                high = middle
+        return math.exp(low)
+
+    def index(self, n: int, r: float, c: float, vr: float, vc: float, plays: int) -> float:
+        t = plays + 1
+        return self.supremum(r, c, (math.log(t / n) if self.p.plus else math.log(t)) / n)
+
+
+class UCBB2(IndexTwin, slug="ucb-b2", alpha=2.01, variant="paper"):
+    """rate + 1.4 (e + rate h) / c if 0 < h < c (lam - 1) / lam, lam = 1.28, else inf, where rate = r / max(c, c_min),
+    e = sqrt(2 vr x/n) + 3 x/n, h = sqrt(2 vc x/n) + 3 x/n, x = alpha log N, v the unbiased variance (1/4 if n < 2).
+
+    The authors test 0 < h < r instead, and divide by 1e-10 if c = 0.
+    """
+
+    def variance(self, values: Sequence[float]) -> float:
+        n = len(values)
+        return variance(values) * n / (n - 1) if n >= 2 else 0.25
+
+    def index(self, n: int, r: float, c: float, vr: float, vc: float, plays: int) -> float:
+        x = float(self.p.alpha * math.log(plays))
+        e = math.sqrt(2 * vr * x / n) + 3 * x / n
+        h = math.sqrt(2 * vc * x / n) + 3 * x / n
+        limit = r if self.authors else c * (1.28 - 1) / 1.28
+        if not 0 < h < limit or max(c, self.min_cost) <= 0:
+            return INF
+        rate = r / max(c, self.min_cost)
+        return rate + 1.4 * (e + rate * h) / max(c, 1e-10)
+
+
+class UCBBV1(IndexTwin, slug="ucb-bv1"):
+    """r/c + (1 + 1/lam) s / (lam - s), s = sqrt(log(t - 1) / n), t - 1 = N; inf if s >= lam or c = 0."""
+
+    def index(self, n: int, r: float, c: float, vr: float, vc: float, plays: int) -> float:
+        s, lam = math.sqrt(math.log(plays) / n), self.min_cost
+        if s >= lam or c == 0:
+            return INF
+        return r / c + (1 + 1 / lam) * s / (lam - s)
+
+
+class UCBBV2(IndexTwin, slug="ucb-bv2"):
+    """r/c + (s/lam_t) (1 + 1 / (lam_t - s)), lam_t the smallest mean cost; inf if s >= lam_t or c = 0."""
+
+    def index(
+        self,
+        n: int,
+        r: float,
+        c: float,
+        vr: float,
+        vc: float,
+        plays: int,
+        lam_t: float | None = None,
+    ) -> float:
+        s = math.sqrt(math.log(plays) / n)
+        if lam_t is None:
+            lam_t = min(mean(costs) for costs in self.costs)
+        if s >= lam_t or c == 0:
+            return INF
+        return r / c + (s / lam_t) * (1 + 1 / (lam_t - s))
+
+
+class FractionalKUBE(IndexTwin, slug="fractional-kube"):
+    """Density (r + sqrt(2 log t / n)) / c, inf if c = 0."""
+
+    def index(self, n: int, r: float, c: float, vr: float, vc: float, plays: int) -> float:
+        return (r + math.sqrt(2 * math.log(plays + 1) / n)) / c if c > 0 else INF
+
+
+class KUBE(FractionalKUBE, slug="kube"):
+    """Fill the rest of the budget greedily by density, m_k = floor(rem / c_k) plays of arm k; play k with probability
+    m_k / sum m. Free arms (density inf) first; the densest arm if none fits.
+    """
+
+    def choose(self, rng: Generator) -> int:
+        if self.unplayed():
+            return self.unplayed()[0]
+        density, every = self.indices(), range(self.arms)
+        if INF in density:
+            return self.best(density, every, rng)
+        price = [mean(costs) for costs in self.costs]
+        left, m, rem = list(every), [0] * self.arms, self.budget - self.spent
+        while fitting := [k for k in left if price[k] <= rem]:
+            k = self.best(density, fitting, rng)
+            m[k] = math.floor(rem / price[k])
+            rem -= m[k] * price[k]
+            left.remove(k)
+        packed = [k for k in every if m[k] > 0]
+        if not packed:
+            return self.best(density, every, rng)
+        if len(packed) == 1:
+            return packed[0]
+        u = rng.random() * sum(m)
+        return next((k for k in every if sum(m[: k + 1]) > u), packed[-1])
+
+
+class PDBwK(IndexTwin, slug="pd-bwk", c_rad=None, horizon=None):
+    """u / l, u = min(1, r + rad(r)), l = max(0, c - rad(c)), rad(v) = sqrt(c_rad v / n) + c_rad / n, inf if l = 0.
+
+    With a horizon T, time is a second resource: u / (v1 l + v2 B/T); v1 *= (1 + e)^l, v2 *= (1 + e)^(B/T) after each
+    choice, e = sqrt(log(2) / B). Default c_rad = log(d T K), d resources, T = B / min_cost without horizon.
+    """
+
+    def __init__(
+        self, arms: int, budget: float, min_cost: float, first: bool, **params: Any
+    ) -> None:
+        super().__init__(arms, budget, min_cost, first, **params)
+        self.c_rad, resources, rounds = self.p.c_rad, 2, self.p.horizon
+        if rounds is None:
+            resources, rounds = 1, budget / min_cost if min_cost > 0 else budget
+        if self.c_rad is None:
+            self.c_rad = math.log(resources * rounds * arms)
+        self.v1 = self.v2 = 1.0
+
+    def bounds(self, n: int, r: float, c: float) -> tuple[float, float]:
+        def radius(v: float) -> float:
+            return float(math.sqrt(self.c_rad * v / n) + self.c_rad / n)
+
+        return min(1.0, r + radius(r)), max(0.0, c - radius(c))
+
+    def index(self, n: int, r: float, c: float, vr: float, vc: float, plays: int) -> float:
+        up, low = self.bounds(n, r, c)
+        if self.p.horizon is not None:
+            return float(up / (self.v1 * low + self.v2 * self.budget / self.p.horizon))
+        return up / low if low > 0 else INF
+
+    def choose(self, rng: Generator) -> int:
+        starting = bool(self.unplayed())
+        arm = super().choose(rng)
+        if self.p.horizon is not None and not starting:
+            low = self.bounds(len(self.costs[arm]), mean(self.rewards[arm]), mean(self.costs[arm]))[
+                1
+            ]
+            growth = 1 + math.sqrt(math.log(2) / self.budget)
+            self.v1 *= growth**low
+            self.v2 *= growth ** (self.budget / self.p.horizon)
+        return arm
+
+
+class EpsFirst(Twin, slug="eps-first", eps=0.1, update_in_exploitation=False):
+    """Round robin until eps B is spent, then the arm of largest (sum reward) / (sum cost) among those whose mean cost
+    fits what is left (all if none fits), estimates frozen at the end of phase 1 unless update_in_exploitation.
+    """
+
+    frozen: tuple[list[float], list[float]] | None = None
+
+    def choose(self, rng: Generator) -> int:
+        every = range(self.arms)
+        if self.spent < self.p.eps * self.budget or self.unplayed():
+            return min(every, key=lambda k: len(self.rewards[k]))
+        if self.frozen is None or self.p.update_in_exploitation:
+            self.frozen = self.ratios(), [mean(costs) for costs in self.costs]
+        density, price = self.frozen
+        fitting = [k for k in every if price[k] <= self.budget - self.spent]
+        return self.best(density, fitting or every, rng)
+
+
+class BGreedy(Twin, slug="b-greedy", alpha=1.0):
+    """With probability min(1, alpha K / N) any arm, otherwise one of largest (sum reward) / (sum cost)."""
+
+    def choose(self, rng: Generator) -> int:
+        if self.unplayed():
+            return self.unplayed()[0]
+        if rng.random() < min(1, self.p.alpha * self.arms / self.plays):
+            return int(rng.random() * self.arms)
+        return self.best(self.ratios(), range(self.arms), rng)
+
+
+class BTS(Twin, slug="bts"):
+    """Largest theta_r / theta_c, theta ~ Beta(S + 1, n - S + 1), S the hits among n trials: an observation v strictly
+    between 0 and 1 is recorded as a Bernoulli(v) trial. No initialisation.
+    """
+
+    def choose(self, rng: Generator) -> int:
+        values = []
+        for rewards, costs in zip(self.rewards, self.costs, strict=True):
+            n, hits_r, hits_c = len(rewards), sum(rewards), sum(costs)
+            theta_r = rng.beta(hits_r + 1, n - hits_r + 1)
+            theta_c = rng.beta(hits_c + 1, n - hits_c + 1)
+            values.append(theta_r / theta_c if theta_c > 0 else INF)
+        return self.best(values, range(self.arms), rng)
+
+    def record(self, arm: int, reward: float, cost: float, rng: Generator) -> None:
+        def trial(v: float) -> float:
+            return float(rng.random() < v) if 0 < v < 1 else v
+
+        self.rewards[arm].append(trial(reward))
+        self.costs[arm].append(trial(cost))
+        self.spent += cost
+        self.plays += 1
+
+
+class MRCB(Twin, slug="mrcb", kappa=2**-8, set_size=1):
+    """A round plays the set S of set_size arms with the largest sum_S u / sum_S l, u = min(1, r + e),
+    l = max(0, c - e), e = sqrt(kappa log(t - 1) / n), t - 1 = completed rounds; its arms are played in index order.
+    """
+
+    def __init__(
+        self, arms: int, budget: float, min_cost: float, first: bool, **params: Any
+    ) -> None:
+        super().__init__(arms, budget, min_cost, first, **params)
+        if not 1 <= self.p.set_size <= arms:
+            raise ValueError(f"set_size is 1 to {arms}, not {self.p.set_size}")
+        self.playing: list[int] = []
+
+    def bounds(self, n: int, r: float, c: float, rounds: int) -> tuple[float, float]:
+        e = math.sqrt(self.p.kappa * math.log(rounds) / n)
+        return min(1.0, r + e), max(0.0, c - e)
+
+    def best_set(self, up: Sequence[float], low: Sequence[float], rng: Generator) -> list[int]:
+        every, size = range(self.arms), self.p.set_size
+        free = [k for k in every if low[k] == 0]
+        if len(free) >= size:
+            return pick(free, size, self.first, rng)
+        theta = max(
+            sum(up[k] for k in s) / sum(low[k] for k in s) for s in combinations(every, size)
+        )
+        score = [up[k] - theta * low[k] for k in every]
+        boundary = sorted(score, reverse=True)[size - 1]
+        certain = [k for k in every if score[k] > boundary]
+        tied = [k for k in every if score[k] == boundary]
+        return certain + pick(tied, size - len(certain), self.first, rng)
+
+    def choose(self, rng: Generator) -> int:
+        rounds, position = divmod(self.plays, int(self.p.set_size))
+        if position == 0:
+            if new := self.unplayed():
+                chosen = (new + [k for k in range(self.arms) if k not in new])[: self.p.set_size]
+            else:
+                data = zip(self.rewards, self.costs, strict=True)
+                up, low = zip(
+                    *(self.bounds(len(x), mean(x), mean(y), rounds) for x, y in data), strict=True
+                )
+                chosen = self.best_set(up, low, rng)
+            self.playing = sorted(chosen)
+        return self.playing[position]
+
+
+class Uniform(Twin, slug="uniform"):
+    """Any arm, always."""
+
+    def choose(self, rng: Generator) -> int:
+        return int(rng.random() * self.arms)
