@@ -21,7 +21,8 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/policies.py
 
 docs: .venv/ready-docs
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python docs/pictures.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 format: .venv/ready-check
 	$(BIN)/ruff format
