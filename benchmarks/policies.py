@@ -63,7 +63,9 @@ def main() -> None:
 
 
 def _play(policy: bursar.Policy, arms: int, plays: int) -> None:
-    bursar.play(policy, bursar.Bernoulli.random(arms, 1), budget=1e9, max_plays=plays)
+    bursar.play(
+        policy, bursar.Bernoulli.random(arms, 1, cost_low=0.01), budget=1e9, max_plays=plays
+    )
 
 
 def _play_ns(policy: bursar.Policy, arms: int) -> float:

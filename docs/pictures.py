@@ -34,7 +34,7 @@ GAMES = 50
 
 def regret() -> None:
     """Mean regret over the share of the budget that is spent, the problem of ``bursar demo``."""
-    problem = bursar.Bernoulli.random(10, seed=0)
+    problem = bursar.Bernoulli.random(10, seed=0, cost_low=0.01)
     budget = 10_000 * problem.min_cost
     shares = np.linspace(0.0, 1.0, 201)
     figure, axes = plt.subplots(figsize=(8, 4.5))

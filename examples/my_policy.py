@@ -59,6 +59,6 @@ class Optimist(bursar.Policy):
 
 if __name__ == "__main__":
     check_policy(Optimist())
-    problem = bursar.Bernoulli.random(10, seed=1)
+    problem = bursar.Bernoulli.random(10, seed=1, cost_low=0.01)
     for policy in (Optimist(), "omega-star-ucb:rho=0.25", "uniform"):
         print(bursar.play(policy, problem, budget=200))

@@ -88,6 +88,26 @@ def test_policy_shows_formula_and_example(slug):
     assert sum(float(arm["chosen"].rstrip("%")) for arm in arms) == pytest.approx(100, abs=2)
 
 
+def test_the_example_of_a_policy_that_plays_sets():
+    shown = CliRunner().invoke(app, ["policy", "mrcb:set_size=2"])
+    assert "It plays arms 0 and 1 together." in shown.stdout
+    assert CliRunner().invoke(app, ["policy", "mrcb:set_size=5"]).exit_code == 0
+    done = run("policy", "mrcb:set_size=100")
+    assert done.returncode == 2
+    assert done.stderr == "error: mrcb: the example shows sets of up to 20 arms, got 100\n"
+
+
+def test_a_terminal_without_greek_letters():
+    done = subprocess.run(
+        [sys.executable, "-m", "bursar", "policies"],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"omega-ucb" in done.stdout
+
+
 def test_the_example_is_what_indices_gives():
     card = json.loads(CliRunner().invoke(app, ["policy", "ucb-sc-plus", "--json"]).stdout)
     arms = card["example"]["arms"]

@@ -63,6 +63,19 @@ def test_edges_are_exact():
     assert bursar.interval(3.0, 9, 2.0, low=2.0, high=3.0)[1] == 3.0
 
 
+def test_the_mean_lies_inside_to_the_last_digit():
+    mean = 1.9802358830946436
+    lower, upper = bursar.interval(mean, 744701946110806.6, 1.519509179392418e-09, 1, 0, 3)
+    assert lower <= mean <= upper
+    lower, upper = bursar.interval(-5e-324, 9, 1.0, 1, -1e6, 0)
+    assert lower <= -5e-324 <= upper
+
+
+def test_a_range_too_wide_for_a_double():
+    with pytest.raises(InvalidInput, match="high must be above low by a finite width"):
+        bursar.interval(0.0, 10, 2.0, 1.0, -1.7e308, 1.7e308)
+
+
 def test_arrays_broadcast_and_scalars_stay_scalars():
     lower, upper = bursar.interval([[0.1], [0.9]], [10, 100, 1000], 2.0)
     assert lower.shape == upper.shape == (2, 3)
@@ -78,7 +91,10 @@ def test_arrays_broadcast_and_scalars_stay_scalars():
         ((0.5, -1, 2.0), "n must be 0 or more samples, got -1"),
         ((0.5, 10, -2.0), "z must be 0 or more, got -2"),
         ((0.5, 10, 2.0, 1.5), r"eta must be in \[0, 1\], got 1.5"),
-        ((0.5, 10, 2.0, 1.0, 1.0, 0.0), "high must be above low, got 0"),
+        (
+            (0.5, 10, 2.0, 1.0, 1.0, 0.0),
+            "high must be above low by a finite width, got low=1 and high=0; swap or narrow them",
+        ),
         ((math.nan, 10, 2.0), "mean must be finite, got nan; leave out what was not observed"),
         (("many", 10, 2.0), "mean must be a number or an array of numbers, got 'many'"),
         (([0.1, 0.2], [1, 2, 3], 2.0), r"shapes do not fit together: mean \(2,\), n \(3,\)"),

@@ -45,7 +45,7 @@ def test_learning_beats_chance(slug):
 
 def test_the_paper_prefers_its_own_policy_with_reason():
     """ω*-UCB(1/4) against the yardsticks, 20 fixed games on a random problem of 10 arms."""
-    problem = bursar.Bernoulli.random(10, seed=1)
+    problem = bursar.Bernoulli.random(10, seed=1, cost_low=0.01)
     budget = 20_000 * problem.min_cost
     regret = {
         slug: np.mean([bursar.play(slug, problem, budget, seed=s).regret for s in range(20)])
@@ -97,7 +97,11 @@ def test_learner_in_the_users_own_units():
         (0, 0.5, -0.1, r"cost must be in its range \[0, 1\], got -0.1"),
         (0, float("nan"), 0.5, "reward must be in its range"),
         (2, 0.5, 0.5, "arm must be in 0…1, got 2"),
-        (-1, 0.5, 0.5, "arm must be in 0…1, got -1"),
+        (-1, 0.5, 0.5, "arm must be a whole number, 0 or more, got -1; give what choose"),
+        (0.5, 0.5, 0.5, "arm must be a whole number, 0 or more, got 0.5"),
+        (True, 0.5, 0.5, "arm must be a whole number, 0 or more, got True"),
+        (0, "a", 0.5, "reward must be a number, got 'a'"),
+        (0, 0.5, None, "cost must be a number, got None"),
     ],
 )
 def test_an_outcome_that_cannot_be_is_refused_and_changes_nothing(arm, reward, cost, message):
@@ -124,15 +128,28 @@ def test_a_learner_is_told_what_its_policy_must_know():
         (lambda: bursar.play("bts", PROBLEM, float("inf")), "got inf"),
         (
             lambda: bursar.play("bts", PROBLEM, 9, max_plays=-1),
-            "max_plays must be 0 or more, got -1",
+            "max_plays must be a whole number, 0 or more, got -1",
         ),
         (lambda: bursar.play("bts", PROBLEM, 9, seed=-1), "a seed must be a whole number"),
-        (lambda: bursar.policy("bts").learner(0), "arms must be 1 or more, got 0"),
-        (lambda: bursar.policy("bts").learner(2, budget=-1), "budget must be positive, got -1"),
+        (lambda: bursar.policy("bts").learner(0), "arms must be a whole number, 1 or more, got 0"),
+        (lambda: bursar.policy("bts").learner(1.5), "arms must be a whole number, 1 or more, got"),
+        (lambda: bursar.play("bts", None, 9), "problem must be a bursar.Bernoulli, got None"),
+        (lambda: bursar.play("bts", PROBLEM, "9"), "budget must be a number, got '9'"),
+        (lambda: bursar.play("bts", PROBLEM, 9, max_plays=1.5), "max_plays must be a whole number"),
+        (lambda: bursar.policy("ucb-bv1").learner(2, min_cost=-1), "min_cost must be positive and"),
+        (lambda: bursar.Bernoulli.random(3, cost_low=2), r"cost_low must be in \[0, 1\), got 2"),
+        (
+            lambda: bursar.Bernoulli.random(3, seed=-1),
+            "seed must be a whole number, 0 or more, got",
+        ),
+        (
+            lambda: bursar.policy("bts").learner(2, budget=-1),
+            "budget must be positive and finite, got -1",
+        ),
         (lambda: bursar.Bernoulli([0.5], [0.0]), r"cost must be in \(0, 1\], got 0"),
         (lambda: bursar.Bernoulli([1.5], [0.5]), r"reward must be in \[0, 1\], got 1.5"),
         (lambda: bursar.Bernoulli([], []), r"give one mean reward and cost an arm, got arrays of"),
-        (lambda: bursar.Bernoulli.random(0), "arms must be 1 or more, got 0"),
+        (lambda: bursar.Bernoulli.random(0), "arms must be a whole number, 1 or more, got 0"),
     ],
 )
 def test_bad_games_are_named(call, message):
@@ -144,7 +161,7 @@ def test_problems_show_themselves():
     assert repr(bursar.Bernoulli([0.5], [0.25])) == "Bernoulli(reward=[0.5], cost=[0.25])"
     assert bursar.Bernoulli([0.5], [0.25]) == bursar.Bernoulli([0.5], [0.25])
     assert bursar.Bernoulli([0.5], [0.25]) != bursar.Bernoulli([0.5], [0.3])
-    drawn = bursar.Bernoulli.random(50, seed=4)
+    drawn = bursar.Bernoulli.random(50, seed=4, cost_low=0.01)
     assert drawn.best == 0
     assert (np.diff(drawn.reward / drawn.cost) <= 0).all()
     assert drawn.min_cost >= 0.01

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bursar
-from bursar.errors import InvalidInput, InvalidParameter, MissingKnowledge, NoIndex
+from bursar.errors import (
+    InvalidInput,
+    InvalidParameter,
+    MissingKnowledge,
+    NoIndex,
+    UnknownParameter,
+)
 from bursar.forgetting import discounted, sliding
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB
 
@@ -160,6 +167,62 @@ def test_an_unplayed_arm_comes_first():
     assert math.isfinite(got[1])
 
 
+def test_before_the_first_play_every_arm_comes_first():
+    for cls in bursar.POLICIES.values():
+        policy = next(iter(cls.examples()))
+        if policy.index is not None:
+            got = policy.indices(
+                n=[0, 0], mean_reward=[math.nan] * 2, mean_cost=[0, 0], plays=0, budget=9.0
+            )
+            assert got.tolist() == [math.inf, math.inf]
+            assert policy.indices(n=[], mean_reward=[], mean_cost=[], plays=3, budget=9.0).size == 0
+
+
+def test_no_index_is_nan_whatever_the_valid_input():
+    """Means, counts and times at the ends of what a double can hold."""
+    edge = np.array([0.0, 5e-324, 1e-300, 1e-150, 1e-20, 0.5, 1 - 2**-53, 1.0])
+    for plays, counts in ((1, [1]), (2, [1, 2]), (5, [1, 5]), (1e15, [1, 1e14, 1e15]), (1e18, [1])):
+        r, c, n = (a.ravel() for a in np.meshgrid(edge, edge, np.array(counts, dtype=float)))
+        for cls in bursar.POLICIES.values():
+            for policy in cls.examples():
+                if policy.index is None:
+                    continue
+                got = policy.indices(
+                    n=n, mean_reward=r, mean_cost=c, plays=int(plays), budget=100.0,
+                    var_reward=r * (1 - r), var_cost=c * (1 - c) / 2,
+                )  # fmt: skip
+                assert (got >= 0.0).all(), str(policy)
+
+
+def test_a_tiny_lower_bound_of_the_costs_makes_no_nan():
+    for slug in ("ucb-bv1:min_cost=5e-324", "budget-ucb:min_cost=5e-324"):
+        assert index(slug, 1, 0.5, 0.5, 1) >= 1.0
+
+
+def test_omega_star_keeps_its_digits_near_the_upper_end_of_a_range():
+    got = bursar.policy("omega-star-ucb:rho=0.25").indices(
+        n=[100], mean_reward=[0.5], mean_cost=[9.999999], plays=200, cost_range=(0, 10),
+        var_reward=[0.1], var_cost=[(10 - 9.999999) * 9.999999 * 0.5],
+    )  # fmt: skip
+    assert got[0] == pytest.approx(0.0558531636497067493, rel=1e-13)
+
+
+def test_kl_ucb_sc_plus_is_infinite_where_no_double_holds_it():
+    assert index("kl-ucb-sc-plus", 1, 1e-150, 1e-20, 5) == math.inf
+
+
+def test_kube_packs_free_arms_without_end():
+    counts = bursar.policy("kube").packing(
+        n=[3, 3, 0], mean_reward=[1, 1, 0], mean_cost=[0, 0.5, 0], plays=6, budget_left=9.0
+    )
+    assert counts.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_changing_an_unknown_parameter():
+    with pytest.raises(UnknownParameter, match="omega-ucb has no parameter 'rhoo'; did you mean"):
+        bursar.policy("omega-ucb").but(rhoo=1)
+
+
 def test_shapes_follow_the_input():
     policy = bursar.policy("i-ucb")
     assert isinstance(policy.indices(n=3, mean_reward=0.5, mean_cost=0.5, plays=9), float)
@@ -181,6 +244,16 @@ STATE = {"n": [3, 4], "mean_reward": [0.5, 0.4], "mean_cost": [0.5, 0.4]}
         ("m-ucb", {"plays": 9, "cost_range": (-1, 1)}, InvalidInput, "costs cannot be negative"),
         ("omega-star-ucb", {"plays": 9, "var_cost": [-1, 0]}, InvalidInput, "var_cost must be 0"),
         ("omega-star-ucb", {"plays": 9, "var_cost": [1, 2, 3]}, InvalidInput, "do not fit"),
+        ("m-ucb", {"plays": None}, InvalidInput, "plays must be a number, got None"),
+        ("m-ucb", {"plays": "5"}, InvalidInput, "plays must be a number, got '5'"),
+        (
+            "m-ucb",
+            {"plays": 9, "cost_range": 5},
+            InvalidInput,
+            "cost_range must be two numbers, (low",
+        ),
+        ("m-ucb", {"plays": 9, "cost_range": (0, 1e300)}, InvalidInput, "1e-100 to 1e+100 apart"),
+        ("pd-bwk", {"plays": 9, "budget": -5}, InvalidInput, "budget must be positive and finite"),
         ("bts", {"plays": 9}, NoIndex, "bts draws its arm at random and has no index"),
         (
             "budget-ucb",
@@ -193,7 +266,7 @@ STATE = {"n": [3, 4], "mean_reward": [0.5, 0.4], "mean_cost": [0.5, 0.4]}
     ],
 )
 def test_bad_states_are_named(slug, state, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=re.escape(message)):
         bursar.policy(slug).indices(**(STATE | state))
 
 

@@ -77,6 +77,9 @@ def test_a_policy_stands_for_itself_and_does_not_change():
         ("kl-ucb-sc-plus:region=cube", InvalidParameter, "region must be 'ball' or 'box', got 'cube'"),
         ("mrcb:set_size=0", InvalidParameter, "mrcb: set_size must be 1 or more, got 0"),
         ("pd-bwk:c_rad=0", InvalidParameter, "pd-bwk: c_rad must be positive, got 0.0"),
+        ("OMEGA-UCB", UnknownPolicy, "no policy named 'OMEGA-UCB'; did you mean 'omega-ucb'?"),
+        ("omega-ucb:rho=1e99999999999", InvalidParameter, "rho must be a number such as 0.25 or 1/4"),
+        ("mrcb:set_size=1e30", InvalidParameter, "mrcb: set_size must be a whole number, got '1e30'"),
         (25, InvalidSlug, "a policy is named by text such as 'omega-ucb:rho=0.25', got 25"),
     ],
 )  # fmt: skip

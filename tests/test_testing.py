@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import bursar
 from bursar import testing
+from bursar.arms import argmax
 from bursar.compiled import compiled
 from bursar.errors import NonConforming
 from bursar.policies.omega import OmegaUCB
@@ -53,8 +55,48 @@ def broken(**functions):
     return dataclass(frozen=True)(type("Broken", (base,), {"name": "broken", **body}))()
 
 
+@compiled
+def authors_clock(p, plays):
+    return np.sqrt(np.log(plays - 1.0))  # NaN at the first play of a single arm
+
+
+@compiled
+def radius(p, n, r, c, vr, vc, now):
+    return (r + now) / c if c > 0.0 else np.inf
+
+
+@compiled
+def lowest_of_equals(p, arms, game, memory, stream):
+    best = 0
+    for k in range(arms.size):
+        if arms[k].n == 0.0:
+            return k
+        if arms[k].reward * arms[best].cost > arms[best].reward * arms[k].cost:
+            best = k
+    return best
+
+
+@compiled
+def nan_scores(p, arms, game, memory, stream):
+    scores = np.empty(arms.size)
+    for k in range(arms.size):
+        if arms[k].n == 0.0:
+            return k
+        scores[k] = arms[k].reward / arms[k].cost
+    return argmax(scores, game, stream)
+
+
+def not_compiled(p, n, r, c, vr, vc, now):
+    return r
+
+
 def test_a_sound_policy_passes():
     testing.check_policy(OmegaUCB(rho=0.5))
+
+
+@pytest.mark.parametrize("slug", ["m-ucb:alpha=1,ties=first", "ucb-sc-plus:ties=first"])
+def test_the_rule_for_ties_is_the_users_choice(slug):
+    testing.check_policy(bursar.policy(slug))
 
 
 @pytest.mark.parametrize(
@@ -66,6 +108,12 @@ def test_a_sound_policy_passes():
         (broken(choose=always_first), r"arms \[1, 2, 3, 4\] of 5 were not tried in 400 plays"),
         (broken(choose=out_of_range), "it chose arm 5"),
         (broken(choose=by_name), "renaming the arms changes the choice"),
+        (broken(index=radius, clock=authors_clock), "its index is nan at n=1"),
+        (broken(choose=lowest_of_equals), "five arms with one and the same record"),
+        (broken(choose=nan_scores), "the score of an arm is NaN"),
+        (broken(choose=None), "broken: KeyError: 'scores'"),
+        (broken(index=not_compiled), "broken: TypingError"),
+        ("bts", "a policy is a bursar.Policy, got 'bts'; subclass it"),
     ],
 )
 def test_a_fault_is_found_and_named(policy, message):

@@ -87,6 +87,8 @@ def argmax(scores: NDArray[np.float64], game: Game, stream: Stream) -> int:
             best, count, arm = scores[k], 1, k
         elif scores[k] == best:
             count += 1
+        elif not scores[k] < best:
+            raise ValueError("the score of an arm is NaN, which is neither better nor worse")
     if count < 2 or game[0].ties_first:
         return arm
     skip = below(stream, count)

@@ -23,7 +23,7 @@ def lower(x: float, y: float, a: float) -> float:
         return 0.0
     if y <= 0.0:
         x, y = 1.0, 0.0
-    s = math.sqrt(a) * math.sqrt(x * y + 0.25 * a)
+    s = math.sqrt(a * (x * y + 0.25 * a))
     return x * (x / (x + 0.5 * a + s))  # not x*x/(…): x² must not underflow
 
 
@@ -34,7 +34,7 @@ def upper(x: float, y: float, a: float) -> float:
         return 1.0
     if x <= 0.0:
         x, y = 0.0, 1.0
-    s = math.sqrt(a) * math.sqrt(x * y + 0.25 * a)
+    s = math.sqrt(a * (x * y + 0.25 * a))
     p = (x + 0.5 * a + s) / (1.0 + a)
     if p <= 0.5:
         return p

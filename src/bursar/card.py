@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from bursar.errors import InvalidParameter
 from bursar.policies import Policy
 from bursar.stream import new_stream
 
 __all__ = ["card_of", "facts_of"]
 
 _DRAWS = 1000
+_MOST = 20
 _BUDGET, _MIN_COST = 200.0, 0.1
 # three arms after 100 plays: dear and good, cheap and fair, rarely played
 _N = np.array([50, 40, 10])
@@ -51,47 +53,60 @@ def card_of(policy: Policy) -> dict[str, Any]:
 
 
 def _example(policy: Policy) -> dict[str, Any]:
-    n = _N.astype(float)
-    r, c = _REWARDS / n, _COSTS / n
+    size = policy.round_size
+    if size > _MOST:
+        raise InvalidParameter(
+            f"{policy.name}: the example shows sets of up to {_MOST} arms, got {size}"
+        )
+    count = max(3, size + 1)
+    n, rewards, costs = (np.resize(column, count) for column in (_N, _REWARDS, _COSTS))
+    plays = max(int(n.sum()) // size, int(n.max())) * size  # whole rounds, an arm at most once each
+    r, c = rewards / n, costs / n
     arms: list[dict[str, Any]] = [
-        {"arm": k, "n": int(_N[k]), "mean_reward": float(r[k]), "mean_cost": float(c[k])}
-        for k in range(n.size)
+        {"arm": k, "n": int(n[k]), "mean_reward": float(r[k]), "mean_cost": float(c[k])}
+        for k in range(count)
     ]
     if policy.index is not None:
-        free = n - 1.0 if policy.variance else n
+        bias = n / (n - 1.0) if policy.variance else 1.0
         index = policy.indices(
             n=n,
             mean_reward=r,
             mean_cost=c,
-            plays=int(n.sum()),
-            var_reward=n * r * (1 - r) / free,
-            var_cost=n * c * (1 - c) / free,
+            plays=plays // size,
+            var_reward=bias * r * (1 - r),
+            var_cost=bias * c * (1 - c),
             budget=_BUDGET,
         )
         for arm, value in zip(arms, index, strict=True):
             arm["index"] = float(value)
-    shares = _shares(policy)
+    shares = _shares(policy, n, rewards, costs, plays)
     for arm, share in zip(arms, shares, strict=True):
         arm["chosen"] = f"{share:.0%}"
-    if max(shares) == 1.0:
-        verdict = f"It plays arm {int(np.argmax(shares))}."
-    else:
-        verdict = f"It draws: the last column is the share of {_DRAWS:,} draws."
-    return {"plays": int(n.sum()), "arms": arms, "verdict": verdict}
+    return {"plays": plays, "arms": arms, "verdict": _verdict(shares)}
 
 
-def _shares(policy: Policy) -> list[float]:
-    """Return how often each arm is chosen from the example, over many draws of the policy."""
-    if policy.round_size > _N.size:
-        return [1.0] * _N.size
-    learner = policy.learner(_N.size, budget=_BUDGET, min_cost=_MIN_COST)
-    for k in range(_N.size):
-        for play in range(_N[k]):
-            learner.record(k, float(play < _REWARDS[k]), float(play < _COSTS[k]))
+def _verdict(shares: list[float]) -> str:
+    certain = [str(k) for k, share in enumerate(shares) if share == 1.0]
+    if len(certain) == round(sum(shares)):
+        if len(certain) == 1:
+            return f"It plays arm {certain[0]}."
+        return f"It plays arms {', '.join(certain[:-1])} and {certain[-1]} together."
+    return f"It draws: the last column is the share of {_DRAWS:,} draws."
+
+
+def _shares(policy: Policy, n: Any, rewards: Any, costs: Any, plays: int) -> list[float]:
+    """Return in how many of many rounds each arm is chosen from the example."""
+    learner = policy.learner(n.size, budget=_BUDGET, min_cost=_MIN_COST)
+    for k in range(n.size):
+        for play in range(n[k]):
+            learner.record(k, float(play < rewards[k]), float(play < costs[k]))
+    learner.game["plays"] = plays
     saved = [a.copy() for a in (learner.arms, learner.game, learner.memory)]
-    counts = np.zeros(_N.size)
+    counts = np.zeros(n.size)
     for draw in range(_DRAWS):
         learner.arms[:], learner.game[:], learner.memory[:] = saved
         learner.stream[:] = new_stream(draw)
-        counts[learner.choose()] += 1
+        for _ in range(policy.round_size):
+            counts[learner.choose()] += 1
+            learner.game["plays"] += 1
     return [float(count) / _DRAWS for count in counts]

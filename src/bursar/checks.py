@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from bursar.errors import InvalidInput
 
-__all__ = ["Floats", "columns_of", "inside", "numbers", "require", "shaped", "together"]
+__all__ = [
+    "Floats",
+    "columns_of",
+    "inside",
+    "numbers",
+    "positive",
+    "real",
+    "require",
+    "shaped",
+    "together",
+    "whole",
+]
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +47,28 @@ def together(**values: Floats) -> list[Floats]:
         raise InvalidInput(
             f"shapes do not fit together: {shapes}; give equal lengths or single numbers"
         ) from None
+
+
+def real(name: str, value: Any) -> float:
+    """Return a plain number, finite or not; refuse text, truth values, nothing and arrays."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise InvalidInput(f"{name} must be a number, got {value!r}; convert it")
+    return float(value)
+
+
+def positive(name: str, value: Any, hint: str) -> float:
+    """Return a number above 0 and finite."""
+    number = real(name, value)
+    if not 0.0 < number < np.inf:
+        raise InvalidInput(f"{name} must be positive and finite, got {value!r}; {hint}")
+    return number
+
+
+def whole(name: str, value: Any, least: int, hint: str) -> int:
+    """Return a whole number that is not below ``least``."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise InvalidInput(f"{name} must be a whole number, {least} or more, got {value!r}; {hint}")
+    return int(value)
 
 
 def columns_of(**named: ArrayLike) -> tuple[tuple[int, ...], list[Floats]]:

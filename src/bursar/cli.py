@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sys
@@ -35,6 +36,9 @@ AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON in place of a t
 
 def main() -> None:
     """Run the command line; input that cannot be used is one line on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that has no ω shows a ?
     try:
         app()
     except BursarError as error:
@@ -115,7 +119,7 @@ def demo(
     as_json: AsJSON = False,
 ) -> None:
     """Compare a few policies on one random problem."""
-    problem = Bernoulli.random(arms, seed)
+    problem = Bernoulli.random(arms, seed, cost_low=0.01)
     budget = plays * problem.min_cost
     with _progress() as progress:
         task = progress.add_task(

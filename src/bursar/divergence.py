@@ -19,13 +19,12 @@ _LARGEST = 709.0  # exp overflows beyond
 
 
 @compiled
-def _part(p: float, q: float) -> float:
-    """Return q - p - p log(q/p): one of the two halves of kl(p, q), never negative."""
+def _part(p: float, q: float, away: float) -> float:
+    """Return q - p - p log(q/p), one of the two halves of kl(p, q); ``away`` is q - p."""
     if p <= 0.0:
         return q
     if q <= 0.0:
         return math.inf
-    away = q - p
     if abs(away) < 0.03 * p:  # the logarithm would cancel: x - log(1 + x) by its series
         x = away / p
         term, total = x * x, 0.0
@@ -40,7 +39,8 @@ def _part(p: float, q: float) -> float:
 @compiled
 def bernoulli_kl(p: float, q: float, q_rest: float) -> float:
     """Return kl(p, q) with ``q_rest`` = 1 - q; both halves are >= 0, nothing cancels."""
-    return _part(p, q) + _part(1.0 - p, q_rest)
+    away = q - p if q < 0.5 else (1.0 - p) - q_rest
+    return _part(p, q, away) + _part(1.0 - p, q_rest, -away)
 
 
 @compiled
@@ -51,8 +51,9 @@ def ball_level(r: float, c: float, q: float) -> tuple[float, float]:
     if q >= 1.0:
         gap = total - 4.0
         root = math.hypot(gap, math.sqrt(8.0 * (1.0 - r)) * math.sqrt(q - 1.0))
-        tau = (r + c) / (0.5 * total + 0.5 * root)
-        mu, tau_rest = q * tau, 1.0 - tau
+        scale = 0.5 * total + 0.5 * root
+        tau, mu = (r + c) / scale, (r + c) * (q / scale)
+        tau_rest = 1.0 - tau
         if gap > 0.0:
             mu_rest = (1.0 - r) * ((q - 1.0) / (0.5 * gap + 0.5 * root))
         else:
@@ -67,7 +68,12 @@ def ball_level(r: float, c: float, q: float) -> tuple[float, float]:
             tau_rest = 2.0 * (1.0 - c) * (1.0 - q) / (gap + root)
         else:
             tau_rest = 0.25 * (root - gap) / q
-    level = bernoulli_kl(r, mu, mu_rest) + bernoulli_kl(c, tau, tau_rest)
+    if tau > 1e-290:
+        level = bernoulli_kl(r, mu, mu_rest) + bernoulli_kl(c, tau, tau_rest)
+    else:  # tau may be too small for a double; its logarithm is not
+        log_tau = math.log(r + c) - math.log(0.5 * total + 0.5 * root)
+        rest = _part(1.0 - c, tau_rest, c - tau)
+        level = bernoulli_kl(r, mu, mu_rest) + (tau - c) - c * (log_tau - math.log(c)) + rest
     # both quotients are the same number; the larger denominator keeps more digits
     slope = (mu - r) / mu_rest if mu_rest > tau_rest else (c - tau) / tau_rest
     return level, slope

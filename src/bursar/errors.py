@@ -7,14 +7,19 @@ from collections.abc import Iterable
 
 __all__ = [
     "BursarError",
+    "InvalidData",
     "InvalidInput",
     "InvalidParameter",
     "InvalidSlug",
+    "MissingData",
+    "MissingExtra",
     "MissingKnowledge",
     "NoIndex",
     "NonConforming",
+    "TapeTooLong",
     "UnknownParameter",
     "UnknownPolicy",
+    "UnknownSetting",
 ]
 
 
@@ -24,6 +29,10 @@ class BursarError(Exception):
 
 class InvalidInput(BursarError, ValueError):
     """A number, array or range that a function cannot work with."""
+
+
+class InvalidData(BursarError, ValueError):
+    """A file whose content cannot be used; the message names the line where there is one."""
 
 
 class InvalidParameter(BursarError, ValueError):
@@ -42,12 +51,28 @@ class UnknownParameter(BursarError, LookupError):
     """The policy has no parameter of that name."""
 
 
+class UnknownSetting(BursarError, LookupError):
+    """No setting of the paper has that name."""
+
+
+class MissingData(BursarError, FileNotFoundError):
+    """A setting needs a file that is not there; the message says how to get it."""
+
+
 class MissingKnowledge(BursarError, ValueError):
     """The policy must know something (the budget, a lower bound of the costs) and was not told."""
 
 
 class NoIndex(BursarError, TypeError):
     """The policy draws at random and has no deterministic index to show."""
+
+
+class TapeTooLong(BursarError, MemoryError):
+    """A game needs more outcomes than the memory set aside for them."""
+
+
+class MissingExtra(BursarError, ImportError):
+    """A part of bursar that stands on a library that is not installed."""
 
 
 class NonConforming(BursarError, AssertionError):
@@ -63,7 +88,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     '; known: alpha, ties'
     """
     names = list(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    folded = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.5)
     if close:
-        return f"; did you mean {close[0]!r}?"
+        return f"; did you mean {folded[close[0]]!r}?"
     return f"; known: {', '.join(names)}" if names else ""

@@ -66,7 +66,7 @@ def interval(
     require(n_ >= 0.0, "n", n_, "0 or more samples")
     require(z_ >= 0.0, "z", z_, "0 or more")
     require((eta_ >= 0.0) & (eta_ <= 1.0), "eta", eta_, "in [0, 1]")
-    require(high_ > low_, "high", high_, "above low")
+    _require_ranges(low_, high_)
     m = inside(m, low_, high_, "mean")
     below, above = np.empty_like(m), np.empty_like(m)
     _kernel(_intervals)(m, n_, z_, eta_, low_, high_, below, above)
@@ -161,7 +161,7 @@ def eta(
         mean=mean, variance=variance, n=min_samples if n is None else n, low=low, high=high
     )
     require(v >= 0.0, "variance", v, "0 or more")
-    require(high_ > low_, "high", high_, "above low")
+    _require_ranges(low_, high_)
     m = inside(m, low_, high_, "mean")
     if not 0.0 <= eta_min <= 1.0:
         raise InvalidInput(f"eta_min must be in [0, 1], got {eta_min!r}; 0 is the paper's choice")
@@ -171,6 +171,16 @@ def eta(
         m[enough], v[enough], low_[enough], high_[enough], float(eta_min)
     )
     return shaped(estimate, shape)
+
+
+def _require_ranges(low: Floats, high: Floats) -> None:
+    with np.errstate(over="ignore"):
+        bad = ~((high > low) & np.isfinite(high - low))
+    if bad.any():
+        raise InvalidInput(
+            f"high must be above low by a finite width, got low={low[bad][0]:g} and"
+            f" high={high[bad][0]:g}; swap or narrow them"
+        )
 
 
 def _intervals(
@@ -193,9 +203,10 @@ def _intervals(
             continue
         width = high[i] - low[i]
         x, y = (mean[i] - low[i]) / width, (high[i] - mean[i]) / width
-        below[i] = low[i] + width * lower(x, y, a)
         p = upper(x, y, a)
-        above[i] = high[i] if p == 1.0 else low[i] + width * p
+        # adding the lower end may cost the last digit, and the mean must not fall outside for it
+        below[i] = min(low[i] + width * lower(x, y, a), mean[i])
+        above[i] = high[i] if p == 1.0 else max(low[i] + width * p, mean[i])
 
 
 def _etas(mean: Floats, variance: Floats, low: Floats, high: Floats, least: float) -> Floats:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.checks import positive, whole
 from bursar.errors import InvalidInput
 from bursar.policies import Policy, kernels
 from bursar.policies import policy as policy_of
@@ -74,10 +75,13 @@ def play(
     >>> run.spent, bool(run.plays_per_arm[0] > 5 * run.plays_per_arm[1])
     (100.0, True)
     """
-    if not (np.isfinite(budget) and budget > 0.0):
-        raise InvalidInput(f"budget must be positive and finite, got {budget!r}")
-    if max_plays is not None and max_plays < 0:
-        raise InvalidInput(f"max_plays must be 0 or more, got {max_plays!r}")
+    positive("budget", budget, "give what may be spent")
+    if max_plays is not None:
+        whole("max_plays", max_plays, 0, "or None for no limit")
+    if not isinstance(problem, Bernoulli):
+        raise InvalidInput(
+            f"problem must be a bursar.Bernoulli, got {problem!r}; use bursar.simulate"
+        )
     chosen = policy_of(policy)
     if ties is not None:
         chosen = chosen.but(ties=ties)

@@ -15,6 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.checks import whole
 from bursar.compiled import compiled
 from bursar.errors import InvalidInput
 
@@ -36,8 +37,10 @@ _UNIT = 2.0**-53
 
 def new_stream(*position: int) -> Stream:
     """Make the stream of a position such as ``(seed, repetition, purpose)``."""
-    if not position or any(int(part) != part or part < 0 for part in position):
-        raise InvalidInput(f"a seed must be a whole number, 0 or more, got {position!r}")
+    if not position:
+        raise InvalidInput("a seed must be a whole number, 0 or more, got nothing; try 0")
+    for part in position:
+        whole("a seed", part, 0, "try 0")
     first, *rest = (int(part) for part in position)
     stream = np.zeros(11, dtype=np.uint64)
     # as a spawn key, because SeedSequence([1]) and SeedSequence([1, 0]) are the same

@@ -32,8 +32,20 @@ def check_policy(policy: Policy) -> None:
     >>> import bursar
     >>> check_policy(bursar.policy("ucb-sc-plus"))
     """
+    if not isinstance(policy, Policy):
+        raise NonConforming(f"a policy is a bursar.Policy, got {policy!r}; subclass it")
     for check in CHECKS:
-        check(policy)
+        try:
+            check(policy)
+        except NonConforming:
+            raise
+        except Exception as error:  # whatever breaks in a user's policy is a finding
+            name = getattr(policy, "name", type(policy).__name__)
+            reason = str(error).strip().split("\n")[0]
+            rule = (check.__doc__ or "").split("\n")[0]
+            raise NonConforming(
+                f"{name}: {type(error).__name__}: {reason} (checking: {rule})"
+            ) from error
 
 
 def check_same_seed_same_run(policy: Policy) -> None:
@@ -58,6 +70,7 @@ def check_every_arm_tried(policy: Policy) -> None:
 
 def check_renamed_arms(policy: Policy) -> None:
     """Arms in another order are chosen as often as before, each under its new name."""
+    policy = policy.but(ties="random")  # the first of equals is a matter of names
     order = np.array([3, 0, 4, 1, 2])
     before = _shares(policy, np.arange(5))
     after = _shares(policy, order)
@@ -68,6 +81,13 @@ def check_renamed_arms(policy: Policy) -> None:
         worst < 0.12,
         f"renaming the arms changes the choice: shares {before} became {moved}",
     )
+
+
+def check_fair_ties(policy: Policy) -> None:
+    """Arms with the same record are chosen equally often."""
+    shares = _shares(policy.but(ties="random"), np.zeros(5, dtype=int))
+    worst = max(abs(share - 0.2) for share in shares.values())
+    _expect(policy, worst < 0.12, f"five arms with one and the same record: shares {shares}")
 
 
 def check_extreme_outcomes(policy: Policy) -> None:
@@ -90,9 +110,9 @@ def check_index_is_a_number(policy: Policy) -> None:
     if policy.index is None:
         return
     edge = np.array([0.0, 1e-300, 1e-12, 0.3, 1.0 - 1e-12, 1.0])
-    r, c, n = (a.ravel() for a in np.meshgrid(edge, edge, [1.0, 2.0, 30.0, 1e9]))
-    for share in (0.0, 0.5, 1.0):
-        for plays in (1e9, 1e12):
+    for plays, plays_of_arm in ((1, [1]), (2, [1, 2]), (1e9, [1, 2, 30, 1e9]), (1e12, [1, 1e9])):
+        r, c, n = (a.ravel() for a in np.meshgrid(edge, edge, np.array(plays_of_arm, float)))
+        for share in (0.0, 0.5, 1.0):
             got = _indices(policy, n, r, c, share, plays)
             bad = np.flatnonzero(~(got >= 0.0))
             if bad.size:
@@ -134,12 +154,13 @@ def check_compiled_equals_python(policy: Policy) -> None:
 
 CHECKS: tuple[Callable[[Policy], None], ...] = (
     check_slug_round_trip,
+    check_index_is_a_number,
     check_extreme_outcomes,
     check_same_seed_same_run,
     check_every_arm_tried,
-    check_index_is_a_number,
     check_index_grows_while_not_played,
     check_renamed_arms,
+    check_fair_ties,
     check_compiled_equals_python,
 )
 

@@ -74,6 +74,8 @@ class BGreedy(Policy):
     source = "Xia, Qin, Ding, Li, Zhang, Yu & Liu, Neurocomputing 2017"
     formula = "a random arm with probability min(1, alpha K / N), else the largest r / c"
     monotone = True
+    variances = False
+    shortcut = "greedy"
     index = staticmethod(index)
     clock = staticmethod(clock)
     choose = staticmethod(choose)

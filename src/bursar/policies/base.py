@@ -13,8 +13,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bursar.checks import Floats, columns_of, inside, require, shaped
-from bursar.errors import InvalidInput, InvalidParameter, MissingKnowledge, NoIndex
+from bursar.checks import Floats, columns_of, inside, numbers, positive, real, require, shaped
+from bursar.errors import (
+    InvalidInput,
+    InvalidParameter,
+    MissingKnowledge,
+    NoIndex,
+    UnknownParameter,
+    nearest,
+)
 from bursar.policies import kernels
 from bursar.policies.learner import Learner
 from bursar.policies.scale import Facts, Range, Scale
@@ -42,6 +49,7 @@ class Policy:
     always_shown: ClassVar[tuple[str, ...]] = ()  # parameters that the slug names even at default
     monotone: ClassVar[bool] = False  # the index of an arm that is not played never falls
     any_range: ClassVar[bool] = False  # works on [low, high] itself, not on [0, high]
+    variances: ClassVar[bool] = True  # the index looks at variances
     variance: ClassVar[int] = 0  # the index wants squared deviations over (n - variance)
 
     index: ClassVar[Function | None] = None  # (p, n, r, c, var_r, var_c, now) -> float
@@ -49,6 +57,9 @@ class Policy:
     scores: ClassVar[Function | None] = None  # (p, arms, game) -> array, if not index by index
     choose: ClassVar[Function | None] = None  # (p, arms, game, memory, stream) -> arm
     observe: ClassVar[Function | None] = None  # (arms, game, arm, reward, cost, stream)
+    worst: ClassVar[Function | None] = None  # (p, n, r, r_high, c_low, c, var_r, var_c, now)
+    shortcut: ClassVar[str] = ""  # a loop of the engine made for this policy: "greedy", "thompson"
+    trials: ClassVar[bool] = False  # counts Bernoulli trials in place of values between 0 and 1
 
     def __post_init__(self) -> None:
         """Check the parameters; policies with parameters of their own extend this."""
@@ -69,6 +80,11 @@ class Policy:
     def memory_size(self, arms: int) -> int:
         """Return how many numbers of its own the policy keeps between choices."""
         return 0
+
+    @property
+    def lazy(self) -> bool:
+        """Whether the choice is the argmax of a monotone index, which the lazy loop relies on."""
+        return self.monotone and self.index is not None and self.choose is None
 
     @property
     def round_size(self) -> int:
@@ -123,22 +139,27 @@ class Policy:
                 " ask policy.learner(arms).choose() for an arm"
             )
         scale = Scale.of(self, reward_range, cost_range)
-        shape, (count, r, c) = columns_of(n=n, mean_reward=mean_reward, mean_cost=mean_cost)
+        played = numbers("n", n) > 0.0  # the mean of an arm that was not played is anything
+        shape, (count, mean_r, mean_c) = columns_of(
+            n=n,
+            mean_reward=np.where(played, numbers("mean_reward", mean_reward), reward_range[0]),
+            mean_cost=np.where(played, numbers("mean_cost", mean_cost), cost_range[0]),
+        )
         require(count >= 0.0, "n", count, "0 or more plays")
-        least = max(1.0, count.max(initial=0.0))
-        if not (np.isfinite(plays) and plays >= least):
+        least = count.max(initial=0.0)
+        if not least <= real("plays", plays) < np.inf:
             raise InvalidInput(
                 f"plays must count the plays of all arms, here {least:g} or more, got {plays!r}"
             )
-        r = scale.reward_in(inside(r, *reward_range, "mean_reward"))
-        c = scale.cost_in(inside(c, *cost_range, "mean_cost"))
-        vr = self._variances(var_reward, "var_reward", shape, r, scale.reward_width)
-        vc = self._variances(var_cost, "var_cost", shape, c, scale.cost_width)
+        mean_r = inside(mean_r, *reward_range, "mean_reward")
+        mean_c = inside(mean_c, *cost_range, "mean_cost")
+        vr = self._variances(var_reward, "var_reward", shape, mean_r, *reward_range, scale)
+        vc = self._variances(var_cost, "var_cost", shape, mean_c, *cost_range, scale)
+        r, c = scale.reward_in(mean_r), scale.cost_in(mean_c)
         p = self.parameters(self._facts(count.size, budget, None, scale))
         table = kernels.of(type(self), "tabulate")
-        return shaped(
-            scale.ratio_out(table(p, count, r, c, vr, vc, self._now(p, float(plays), c))), shape
-        )
+        now = self._now(p, max(float(plays), 1.0), c)
+        return shaped(scale.ratio_out(table(p, count, r, c, vr, vc, now)), shape)
 
     def settings(self) -> dict[str, tuple[Any, Any]]:
         """Return each parameter with its value and default; the rule for ties comes last."""
@@ -147,6 +168,10 @@ class Policy:
 
     def but(self, **changes: Any) -> Self:
         """Return the same policy with some parameters changed."""
+        known = kinds_of(self)
+        for key in changes:
+            if key not in known:
+                raise UnknownParameter(f"{self.name} has no parameter {key!r}{nearest(key, known)}")
         return replace(self, **changes)
 
     def __str__(self) -> str:
@@ -166,6 +191,10 @@ class Policy:
         self, arms: int, budget: float | None, min_cost: float | None, scale: Scale
     ) -> Facts:
         """Gather what is known, in units of the formulas; own parameters come before the game's."""
+        if budget is not None:
+            positive("budget", budget, "give what may be spent")
+        if min_cost is not None:
+            positive("min_cost", min_cost, "give a lower bound of the mean costs, or None")
         own = getattr(self, "min_cost", None)
         known = own if own is not None else min_cost
         return Facts(
@@ -190,15 +219,30 @@ class Policy:
         return float(value)
 
     def _variances(
-        self, given: ArrayLike | None, name: str, shape: tuple[int, ...], mean: Floats, width: float
+        self,
+        given: ArrayLike | None,
+        name: str,
+        shape: tuple[int, ...],
+        mean: Floats,
+        low: float,
+        high: float,
+        scale: Scale,
     ) -> Floats:
+        """Return variances in units of the formulas; the largest possible ones if none given."""
+        width = scale.reward_width if name == "var_reward" else scale.cost_width
+        x = (mean - (low if self.any_range else 0.0)) / width
         if given is None:
-            return np.full(mean.size, 0.25) if self.variance else mean * (1.0 - mean)
+            return np.full(mean.size, 0.25) if self.variance else x * (1.0 - x)
         full, (v, _) = columns_of(**{name: given, "n": np.zeros(shape)})
         if full != shape:
             raise InvalidInput(f"{name} must fit the shape of n, {shape}, got {np.shape(given)}")
         require(v >= 0.0, name, v, "0 or more")
-        return v / (width * width)
+        v = v / (width * width)
+        if self.any_range:
+            # eta is v over x(1 - x), and 1 - x lost digits where the mean is near its upper end
+            y = (high - mean) / width
+            v = np.where(y > 0.0, v * ((1.0 - x) / np.where(y > 0.0, y, 1.0)), v)
+        return np.asarray(v)
 
 
 def _plain(value: Any) -> str:

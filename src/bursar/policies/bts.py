@@ -69,5 +69,8 @@ class BTS(Policy):
     year = 2015
     source = "Xia, Li, Qin, Yu & Liu, IJCAI 2015"
     formula = "argmax of draws Beta(Sr + 1, n - Sr + 1) / Beta(Sc + 1, n - Sc + 1)"
+    shortcut = "thompson"
+    variances = False
+    trials = True
     choose = staticmethod(choose)
     observe = staticmethod(observe)

@@ -41,6 +41,8 @@ def index(p: Params, n: float, r: float, c: float, vr: float, vc: float, now: fl
     if c <= 0.0:
         return math.inf
     e = now / math.sqrt(n)
+    if e == 0.0:  # 0/min_cost of a tiny min_cost would be 0 times infinity
+        return r / c
     return r / c + e / c * (1.0 + min(r + e, 1.0) / max(c - e, p.min_cost))
 
 
@@ -59,6 +61,7 @@ class BudgetUCB(Policy):
     formula = "r/c + (e/c) (1 + min(r + e, 1) / max(c - e, min_cost)), e = sqrt(factor log(N) / n)"
     needs = ("min_cost",)
     monotone = True
+    variances = False
     index = staticmethod(index)
     clock = staticmethod(clock)
 

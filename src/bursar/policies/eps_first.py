@@ -93,6 +93,7 @@ class EpsFirst(Policy):
     formula = "round robin while spent < eps B, then the largest r / c that fits what is left"
     needs = ("budget",)
     monotone = True
+    variances = False
     index = staticmethod(index)
     clock = staticmethod(clock)
     choose = staticmethod(choose)

@@ -111,11 +111,11 @@ def of(policy: type[Policy], kernel: str) -> Any:
 
 @cache
 def _stamped(policy: Any, kernel: str) -> Any:
-    return specialize(_TEMPLATES[kernel], policy.name, **_functions(policy))
+    return specialize(_TEMPLATES[kernel], policy.name, **functions(policy))
 
 
 @cache
-def _functions(policy: Any) -> dict[str, Any]:
+def functions(policy: Any) -> dict[str, Any]:
     """Return the compiled functions that make up a policy; what it lacks comes from templates."""
     found: dict[str, Any] = {"observe": policy.observe or record}
     if policy.index is not None:

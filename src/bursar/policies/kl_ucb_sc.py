@@ -57,6 +57,7 @@ class KLUCBSCPlus(Policy):
     source = "Watanabe, Komiyama, Nakamura & Kudo, IEICE Trans. 2017"
     formula = "sup mu/tau with kl(r, mu) + kl(c, tau) <= log((N + 1) / n) / n"
     monotone = True
+    variances = False
     index = staticmethod(index)
     clock = staticmethod(clock)
 

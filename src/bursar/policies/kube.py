@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bursar.arms import Arms, Game, argmax, first_unplayed, new_game
-from bursar.checks import Floats, columns_of
+from bursar.checks import Floats, columns_of, real
 from bursar.compiled import compiled
 from bursar.errors import InvalidInput
 from bursar.policies.base import Policy
@@ -100,6 +100,7 @@ class FractionalKUBE(Policy):
     source = "Tran-Thanh, Chapman, Rogers & Jennings, AAAI 2012"
     formula = "(r + sqrt(2 log(N + 1) / n)) / c"
     monotone = True
+    variances = False
     index = staticmethod(index)
     clock = staticmethod(clock)
 
@@ -118,6 +119,7 @@ class KUBE(Policy):
     )
     needs = ("budget",)
     monotone = True
+    variances = False
     index = staticmethod(index)
     clock = staticmethod(clock)
     choose = staticmethod(choose)
@@ -133,15 +135,22 @@ class KUBE(Policy):
     ) -> Floats:
         """Return how many plays of each arm the packing holds; the arm is drawn in proportion.
 
+        Arms that are free (or were never played) fit without end: each of them counts 1 and all
+        others 0.
+
         Examples
         --------
         >>> KUBE().packing(n=[6, 6], mean_reward=[0.4, 0.8], mean_cost=[0.4375, 0.9375],
         ...                plays=12, budget_left=5.0)
         array([11.,  0.])
         """
-        if not budget_left >= 0.0:
-            raise InvalidInput(f"budget_left must be 0 or more, got {budget_left!r}")
+        if not 0.0 <= real("budget_left", budget_left) < math.inf:
+            raise InvalidInput(
+                f"budget_left must be 0 or more, got {budget_left!r}; give what is left"
+            )
         density = self.indices(n=n, mean_reward=mean_reward, mean_cost=mean_cost, plays=plays)
+        if np.isinf(density).any():
+            return np.asarray(np.isinf(np.atleast_1d(density)), dtype=np.float64)
         _, (density, cost) = columns_of(density=density, mean_cost=mean_cost)
         game = new_game(budget_left, "first")
         return np.asarray(pack(density, cost, float(budget_left), game, new_stream(0)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bursar.arms import new_arms, new_game
-from bursar.checks import Floats
+from bursar.checks import Floats, real, whole
 from bursar.errors import InvalidInput
 from bursar.policies import kernels
 from bursar.policies.scale import Range, Scale
@@ -44,10 +44,7 @@ class Learner:
         reward_range: Range,
         cost_range: Range,
     ) -> None:
-        if arms < 1:
-            raise InvalidInput(f"arms must be 1 or more, got {arms!r}")
-        if budget is not None and not budget > 0.0:
-            raise InvalidInput(f"budget must be positive, got {budget!r}")
+        arms = whole("arms", arms, 1, "a game needs an arm to play")
         self.policy = policy
         self.scale = Scale.of(policy, reward_range, cost_range)
         self._ranges = reward_range, cost_range
@@ -58,7 +55,7 @@ class Learner:
         self.arms = new_arms(arms)
         self.game = new_game(math.inf if facts.budget is None else facts.budget, policy.ties)
         self.memory: Floats = np.zeros(policy.memory_size(arms))
-        self.stream = new_stream(*((seed,) if isinstance(seed, int) else seed))
+        self.stream = new_stream(*(seed if isinstance(seed, tuple) else (seed,)))
         self._decide = kernels.of(type(policy), "decide")
         self._learn = kernels.of(type(policy), "learn")
 
@@ -68,12 +65,12 @@ class Learner:
 
     def record(self, arm: int, reward: float, cost: float) -> None:
         """Learn what a play of an arm brought and cost."""
-        if not 0 <= arm < self.arms.size:
+        if whole("arm", arm, 0, "give what choose() returned") >= self.arms.size:
             raise InvalidInput(f"arm must be in 0…{self.arms.size - 1}, got {arm!r}")
         for name, value, (low, high) in zip(
             ("reward", "cost"), (reward, cost), self._ranges, strict=True
         ):
-            if not low <= value <= high:  # false for NaN too
+            if not low <= real(name, value) <= high:  # false for NaN too
                 raise InvalidInput(
                     f"{name} must be in its range [{low:g}, {high:g}], got {value!r};"
                     f" start the learner with {name}_range=(low, high) that fits the data"

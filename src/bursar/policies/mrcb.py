@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bursar.arms import Arms, Game, first_unplayed, new_game
 from bursar.bounds import ratio
-from bursar.checks import Floats, columns_of
+from bursar.checks import Floats, columns_of, inside, require, whole
 from bursar.compiled import compiled
 from bursar.errors import InvalidParameter
 from bursar.policies.base import Policy
@@ -147,6 +147,7 @@ class MRCB(Policy):
         "e = sqrt(kappa log(rounds) / n)"
     )
     monotone = True
+    variances = False
     index = staticmethod(index)
     clock = staticmethod(clock)
     choose = staticmethod(choose)
@@ -154,7 +155,7 @@ class MRCB(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require(0.0 < self.kappa < math.inf, "kappa", "positive")
-        self._require(self.set_size >= 1, "set_size", "1 or more")
+        self._require(1 <= self.set_size <= 10**9, "set_size", "1 or more")
 
     @classmethod
     def examples(cls) -> Iterator[Policy]:
@@ -186,6 +187,9 @@ class MRCB(Policy):
         (0, 2)
         """
         _, (count, r, c) = columns_of(n=n, mean_reward=mean_reward, mean_cost=mean_cost)
+        require(count >= 1.0, "n", count, "1 or more plays of each arm")
+        r, c = inside(r, 0.0, 1.0, "mean_reward"), inside(c, 0.0, 1.0, "mean_cost")
+        whole("rounds", rounds, 1, "give the rounds played so far")
         self.memory_size(count.size)
         now = clock(self.parameters(Facts(count.size)), float(rounds))
         pairs: Any = [optimistic(*row, now) for row in zip(count, r, c, strict=True)]

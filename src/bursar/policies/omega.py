@@ -66,6 +66,31 @@ def star_index(p: Params, n: float, r: float, c: float, vr: float, vc: float, z2
     return bound_ratio(p, r, c, z2 * eta_reward / n, z2 * eta_cost / n)
 
 
+@compiled
+def star_worst(
+    p: Params,
+    n: float,
+    r: float,
+    r_high: float,
+    c_low: float,
+    c: float,
+    vr: float,
+    vc: float,
+    z2: float,
+) -> float:
+    """ω*-UCB over a block of plays: eta's denominator x(1 - x) is taken at its largest."""
+    eta_reward = min(1.0, max(p.eta_min, vr / _most(r, r_high)))
+    eta_cost = min(1.0, max(p.eta_min, vc / _most(c_low, c)))
+    return bound_ratio(p, r, c, z2 * eta_reward / n, z2 * eta_cost / n)
+
+
+@compiled
+def _most(low: float, high: float) -> float:
+    """Return the largest x(1 - x) for x between two means."""
+    x = min(max(0.5, low), high)
+    return max(x * (1.0 - x), 1e-300)
+
+
 @dataclass(frozen=True)
 class OmegaUCB(Policy):
     """ω-UCB; a larger ``rho`` explores more, ``rho >= 1`` has proven logarithmic regret."""
@@ -79,6 +104,7 @@ class OmegaUCB(Policy):
     formula = "upper(mean reward) / lower(mean cost), Theorem 1 with eta = 1, z² = 2 rho log(N + 1)"
     always_shown = ("rho",)
     monotone = True
+    variances = False
     any_range = True
     index = staticmethod(index)
     clock = staticmethod(clock)
@@ -120,6 +146,8 @@ class OmegaStarUCB(OmegaUCB):
         "eta = variance / ((high - mean)(mean - low)) once n >= min_samples, 1 before"
     )
     index = staticmethod(star_index)
+    worst = staticmethod(star_worst)
+    variances = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from bursar.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -15,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Facts", "Range", "Scale"]
 
 Range = tuple[float, float]
+_LEAST, _MOST = 1e-100, 1e100  # so that no quotient of two ranges overflows
 
 
 class Facts(NamedTuple):
@@ -42,11 +41,8 @@ class Scale:
     @classmethod
     def of(cls, policy: Policy, reward_range: Range, cost_range: Range) -> Scale:
         """Return the scale a policy uses for data in these ranges; refuse ranges it cannot take."""
-        for name, (low, high) in (("reward_range", reward_range), ("cost_range", cost_range)):
-            if not (np.isfinite(low) and np.isfinite(high) and low < high):
-                raise InvalidInput(
-                    f"{name} must be two finite numbers, the lower first, got {(low, high)!r}"
-                )
+        reward_range = _checked("reward_range", reward_range)
+        cost_range = _checked("cost_range", cost_range)
         if cost_range[0] < 0.0:
             raise InvalidInput(
                 f"cost_range must start at 0 or above, got {cost_range!r}; costs cannot be negative"
@@ -76,3 +72,18 @@ class Scale:
     def ratio_out(self, ratio: Any) -> Any:
         """Map reward per cost back into the user's units."""
         return ratio * (self.reward_width / self.cost_width)
+
+
+def _checked(name: str, given: Any) -> Range:
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"{name} must be two numbers, (low, high), got {given!r}; for example (0, 1)"
+        ) from None
+    if not (_LEAST < high - low < _MOST and abs(low) < _MOST and abs(high) < _MOST):
+        raise InvalidInput(
+            f"{name} must be two finite numbers, the lower first, got {(low, high)!r};"
+            f" they may be {_LEAST:g} to {_MOST:g} apart"
+        )
+    return low, high

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
-from fractions import Fraction
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -76,12 +76,13 @@ def _read(name: str, key: str, kind: str, text: str) -> Any:
             raise InvalidParameter(f"{name}: {key} must be true or false, got {text!r}")
         return _TRUTH[text.lower()]
     try:
-        number = Fraction(text)  # decimals, exponents and quotients: 0.25, 1e-3, 1/4
-        if not kind.startswith("int"):
-            return float(number)
-        if number.denominator == 1:
+        over, _, under = text.partition("/")  # decimals, exponents and quotients: 0.25, 1e-3, 1/4
+        number = float(over) / float(under) if under else float(text)
+        if math.isfinite(number) and not kind.startswith("int"):
+            return number
+        if number.is_integer() and abs(number) < 2**53:
             return int(number)
-    except (ValueError, ZeroDivisionError, OverflowError):
+    except (ValueError, ZeroDivisionError):
         pass
     wanted = "a whole number" if kind.startswith("int") else "a number such as 0.25 or 1/4"
     raise InvalidParameter(f"{name}: {key} must be {wanted}, got {text!r}")

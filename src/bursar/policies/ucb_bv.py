@@ -45,6 +45,8 @@ def bv1_index(p: Params, n: float, r: float, c: float, vr: float, vc: float, now
     s = now / math.sqrt(n)
     if c <= 0.0 or s >= p.min_cost:
         return math.inf
+    if s == 0.0:  # 0/min_cost of a tiny min_cost would be 0 times infinity
+        return r / c
     return r / c + (1.0 + 1.0 / p.min_cost) * s / (p.min_cost - s)
 
 
@@ -83,6 +85,7 @@ class UCBBV1(Policy):
     title = "UCB-BV1"
     year = 2013
     source = "Ding, Qin, Zhang & Liu, AAAI 2013"
+    variances = False
     formula = (
         "r/c + (1 + 1/min_cost) s / (min_cost - s), infinite if s >= min_cost, s = sqrt(log(N) / n)"
     )
@@ -113,6 +116,7 @@ class UCBBV2(Policy):
     title = "UCB-BV2"
     year = 2013
     source = "Ding, Qin, Zhang & Liu, AAAI 2013"
+    variances = False
     formula = (
         "r/c + (s/m) (1 + 1/(m - s)), infinite if s >= m, s = sqrt(log(N) / n), m = least mean cost"
     )
@@ -121,4 +125,4 @@ class UCBBV2(Policy):
     scores = staticmethod(bv2_scores)
 
     def _now(self, p: Any, plays: float, mean_cost: Floats) -> Any:
-        return super()._now(p, plays, mean_cost), float(mean_cost.min())
+        return super()._now(p, plays, mean_cost), float(mean_cost.min(initial=math.inf))

@@ -68,6 +68,7 @@ class UCBSCPlus(Policy):
         "R² = log((N + 1) / n) / (2 n)"
     )
     monotone = True
+    variances = False
     index = staticmethod(index)
     clock = staticmethod(clock)
 

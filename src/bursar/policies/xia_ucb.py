@@ -69,6 +69,7 @@ class _XiaUCB(Policy):
     year = 2017
     source = "Xia, Qin, Ding, Li, Zhang, Yu & Liu, Neurocomputing 2017"
     monotone = True
+    variances = False
     clock = staticmethod(clock)
 
     def __post_init__(self) -> None:

@@ -1,0 +1,1 @@
+"""The engine: tapes of outcomes and compiled loops that play policies on them."""

@@ -1,0 +1,153 @@
+"""Tapes: what each arm yields at its first, second, … play, as running statistics.
+
+The n-th outcome of an arm depends on (seed, repetition, arm, n) only: never on the policy, on the
+order of plays or on the number of workers. So all policies of one repetition meet the same luck,
+and what is dear to draw is drawn once. Row n of an arm's tape holds its statistics after n plays;
+to play an arm is to read the next row. Rows come in chunks, and of each chunk the tape knows the
+least and largest mean reward and mean cost, so that a run of plays can be judged unread.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.checks import Floats
+from bursar.compiled import specialize
+from bursar.errors import TapeTooLong
+from bursar.problems import Problem
+
+__all__ = ["BYTES", "COLUMNS", "SQUARES", "SUMS", "Tape"]
+
+SUMS, SQUARES, COLUMNS = 2, 4, 6
+"""Columns of a row: sums of rewards and costs; their squared deviations; BTS's counts of trials."""
+BYTES = 3_000_000_000
+"""What one tape may hold; a game that needs more is refused, not swapped to disk."""
+
+_CHUNK_BITS, _FEW_BITS = 6, 3
+_MANY_ARMS = 20_000
+_FIRST, _LATER = 1, 2
+
+
+class Tape:
+    """The outcomes of one problem in one repetition, drawn as far as they were needed."""
+
+    def __init__(
+        self, problem: Problem, seed: tuple[int, ...], columns: int = COLUMNS, limit: int = BYTES
+    ) -> None:
+        self.problem = problem
+        self.limit = limit // (8 * columns)
+        self.bits = _CHUNK_BITS if problem.arms < _MANY_ARMS else _FEW_BITS
+        self._seed = seed
+        self._streams: dict[int, np.random.Generator] = {}
+        self._spare: dict[int, list[int]] = {}
+        arms, rows = problem.arms, 1 << self.bits
+        self.start: NDArray[np.int64] = np.arange(arms, dtype=np.int64) * rows
+        self.length: NDArray[np.int64] = np.full(arms, rows, dtype=np.int64)
+        self.used = arms * rows
+        self.rows: Floats = np.zeros((self.used, columns))
+        self.spans: Floats = np.zeros((arms, 4))
+        self._write(np.arange(arms, dtype=np.int64), 0, rows - 1, self._generator(0, _FIRST))
+
+    def extend(self, arm: int) -> None:
+        """Lengthen an arm's tape; its rows move to a larger place in the pool."""
+        have, old = int(self.length[arm]), int(self.start[arm])
+        size = 4 * have if have < 4096 else (3 * have // 2) >> self.bits << self.bits
+        new = self._room(arm, size)
+        chunk, chunks = old >> self.bits, have >> self.bits
+        self.rows[new : new + have] = self.rows[old : old + have]
+        to = new >> self.bits
+        self.spans[to : to + chunks] = self.spans[chunk : chunk + chunks]
+        self._spare.setdefault(have, []).append(old)
+        self.start[arm], self.length[arm] = new, size
+        rng = self._streams.get(arm)
+        if rng is None:
+            rng = self._streams[arm] = self._generator(arm, _LATER)
+        self._write(np.array([arm]), have - 1, size - have, rng)
+
+    def _room(self, arm: int, size: int) -> int:
+        """Return where ``size`` rows are free; grow the pool if nowhere."""
+        spare = self._spare.get(size)
+        if spare:
+            return spare.pop()
+        if self.used + size > self.limit:
+            raise TapeTooLong(
+                f"{self.problem.name or 'the problem'}: arm {arm} needs more than"
+                f" {self.length[arm] - 1:,} plays and all arms together more than"
+                f" {self.limit * self.rows.itemsize * self.rows.shape[1] / 1e9:.1f} GB of outcomes;"
+                " play with a smaller budget"
+            )
+        if self.used + size > self.rows.shape[0]:
+            grown = min(self.limit, max(self.used + size, 3 * self.rows.shape[0] // 2))
+            grown = grown >> self.bits << self.bits
+            self.rows = _longer(self.rows, grown)
+            self.spans = _longer(self.spans, grown >> self.bits)
+        self.used += size
+        return self.used - size
+
+    def _write(self, arms: Any, have: int, more: int, rng: np.random.Generator) -> None:
+        reward, cost = self.problem.sample(rng, arms, more)
+        trials = rng.random((2, arms.size, more)) if self.rows.shape[1] == COLUMNS else _NONE
+        _kernel()(self.rows, self.spans, self.bits, self.start[arms], have, reward, cost, trials)
+
+    def _generator(self, arm: int, part: int) -> np.random.Generator:
+        seed, *position = self._seed
+        key = np.random.SeedSequence(seed, spawn_key=(*position, part, arm))
+        return np.random.Generator(np.random.SFC64(key))
+
+
+_NONE = np.empty((2, 0, 0))
+
+
+def _longer(array: Floats, rows: int) -> Floats:
+    grown = np.empty((rows, array.shape[1]))
+    grown[: array.shape[0]] = array
+    return grown
+
+
+def _append(
+    rows: Floats,
+    spans: Floats,
+    bits: int,
+    start: Any,
+    have: int,
+    reward: Floats,
+    cost: Floats,
+    trial: Floats,
+) -> None:
+    """Continue the running statistics of some arms after row ``have`` by new outcomes."""
+    columns = rows.shape[1]
+    inside = (1 << bits) - 1
+    for a in range(start.size):
+        at = start[a] + have
+        for i in range(reward.shape[1]):
+            n = float(have + i + 1)
+            r, c = reward[a, i], cost[a, i]
+            before, after = rows[at + i], rows[at + i + 1]
+            after[0] = before[0] + r
+            after[1] = before[1] + c
+            mean_r, mean_c = after[0] / n, after[1] / n
+            if columns >= 4:
+                after[2] = before[2] + (r - (before[0] / (n - 1.0) if n > 1.0 else r)) * (
+                    r - mean_r
+                )
+                after[3] = before[3] + (c - (before[1] / (n - 1.0) if n > 1.0 else c)) * (
+                    c - mean_c
+                )
+            if columns >= 6:
+                after[4] = before[4] + (1.0 if trial[0, a, i] < r else 0.0)
+                after[5] = before[5] + (1.0 if trial[1, a, i] < c else 0.0)
+            span = spans[(at + i + 1) >> bits]
+            if (at + i + 1) & inside == 0 or n == 1.0:
+                span[0], span[1], span[2], span[3] = mean_r, mean_r, mean_c, mean_c
+            else:
+                span[0], span[1] = min(span[0], mean_r), max(span[1], mean_r)
+                span[2], span[3] = min(span[2], mean_c), max(span[3], mean_c)
+
+
+@cache
+def _kernel() -> Any:
+    return specialize(_append, "tape")

@@ -1,0 +1,1 @@
+"""Figures: functions from results to matplotlib figures (extra ``paper``)."""

@@ -1,0 +1,130 @@
+"""What every problem has: the true means of its arms, their regret, and outcomes to draw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bursar.checks import Floats, columns_of, require
+from bursar.errors import InvalidInput
+
+__all__ = ["Arms", "Draws", "Problem"]
+
+Arms = NDArray[np.int64]
+Draws = tuple[Floats, Floats]
+
+
+class Problem:
+    """Arms with known mean rewards and costs in [0, 1]; subclasses say how outcomes are drawn.
+
+    Parameters
+    ----------
+    reward, cost : array_like
+        The true means of each arm: rewards in [0, 1], costs in (0, 1].
+    name : str
+        What tables call the problem; it plays no part in comparisons.
+    """
+
+    reward: Floats
+    cost: Floats
+    name: str
+
+    def __init__(self, reward: ArrayLike, cost: ArrayLike, name: str = "") -> None:
+        shape, (self.reward, self.cost) = columns_of(reward=reward, cost=cost)
+        if len(shape) != 1 or not self.reward.size:
+            raise InvalidInput(f"give one mean reward and cost an arm, got arrays of shape {shape}")
+        require((self.reward >= 0.0) & (self.reward <= 1.0), "reward", self.reward, "in [0, 1]")
+        free = np.flatnonzero(self.cost == 0.0)
+        if free.size:
+            raise InvalidInput(
+                f"cost must be in (0, 1], got 0 as the mean cost of arm {free[0]};"
+                " no budget ends on an arm that is free: leave it out"
+            )
+        require((self.cost > 0.0) & (self.cost <= 1.0), "cost", self.cost, "in (0, 1]")
+        self.name = name
+
+    def sample(self, rng: np.random.Generator, arms: ArrayLike, size: int) -> Draws:
+        """Draw ``size`` outcomes of each of the given arms.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Where the randomness comes from. The draws of one call are one block: two calls of
+            half the size give other numbers than one call.
+        arms : array_like of int
+            Arms, in any order; an arm given twice gets two independent rows.
+        size : int
+            Outcomes an arm.
+
+        Returns
+        -------
+        rewards, costs : ndarray of float64
+            Both of shape ``(len(arms), size)``, with values in [0, 1].
+        """
+        chosen = np.asarray(arms)
+        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+            raise InvalidInput(f"arms must be a list of whole numbers, got {arms!r}")
+        outside = (chosen < 0) | (chosen >= self.arms)
+        if outside.any():
+            raise InvalidInput(f"arms must be in 0…{self.arms - 1}, got {chosen[outside][0]}")
+        if size < 0:
+            raise InvalidInput(f"size must be 0 or more, got {size!r}")
+        return self._draw(rng, chosen.astype(np.int64, copy=False), size)
+
+    def _draw(self, rng: np.random.Generator, arms: Arms, size: int) -> Draws:
+        raise NotImplementedError(f"{type(self).__name__} has no _draw; see bursar.Sampled")
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return what makes two problems of a class equal, as shown by ``repr``."""
+        return {"reward": self.reward, "cost": self.cost}
+
+    def __repr__(self) -> str:
+        shown = [f"{key}={_plain(value)}" for key, value in self._parameters().items()]
+        if self.name:
+            shown.append(f"name={self.name!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other) or not isinstance(other, Problem):
+            return NotImplemented
+        ours, theirs = self._parameters(), other._parameters()
+        return ours.keys() == theirs.keys() and all(_same(ours[key], theirs[key]) for key in ours)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays can change
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return int(self.reward.size)
+
+    @property
+    def best(self) -> int:
+        """The arm of the highest mean reward per mean cost."""
+        return int(np.argmax(self.reward / self.cost))
+
+    @property
+    def min_cost(self) -> float:
+        """The smallest mean cost."""
+        return float(self.cost.min())
+
+    @property
+    def regret(self) -> Floats:
+        """What a play of each arm loses on average against spending its cost on the best arm."""
+        ratio = self.reward[self.best] / self.cost[self.best]
+        lost: Floats = np.maximum(self.cost * ratio - self.reward, 0.0)
+        lost[self.best] = 0.0
+        return lost
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(np.array_equal, one, other))
+    return np.array_equal(one, other) if isinstance(one, np.ndarray) else bool(one == other)

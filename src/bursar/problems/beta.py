@@ -1,0 +1,72 @@
+"""Arms that yield anything between 0 and 1, by Beta distributions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bursar.checks import columns_of, require
+from bursar.problems.base import Arms, Draws, Problem
+
+__all__ = ["Beta"]
+
+
+class Beta(Problem):
+    """Arms whose rewards and costs are Beta distributed.
+
+    Parameters
+    ----------
+    reward_alpha, reward_beta, cost_alpha, cost_beta : array_like
+        The two parameters of each arm's reward and of its cost, all positive; the mean is
+        ``alpha / (alpha + beta)``.
+    name : str
+        What tables call the problem.
+
+    Examples
+    --------
+    >>> problem = Beta(reward_alpha=[3, 1], reward_beta=1, cost_alpha=1, cost_beta=[1, 3])
+    >>> problem.reward.tolist(), problem.cost.tolist()
+    ([0.75, 0.5], [0.5, 0.25])
+    >>> rewards, costs = problem.sample(np.random.default_rng(1), arms=[1], size=3)
+    >>> costs.round(3).tolist()
+    [[0.055, 0.204, 0.161]]
+    """
+
+    def __init__(
+        self,
+        reward_alpha: ArrayLike,
+        reward_beta: ArrayLike,
+        cost_alpha: ArrayLike,
+        cost_beta: ArrayLike,
+        name: str = "",
+    ) -> None:
+        given = {
+            "reward_alpha": reward_alpha,
+            "reward_beta": reward_beta,
+            "cost_alpha": cost_alpha,
+            "cost_beta": cost_beta,
+        }
+        shape, columns = columns_of(**given)
+        for parameter, values in zip(given, columns, strict=True):
+            require(values > 0.0, parameter, values, "positive")
+        self.reward_alpha, self.reward_beta, self.cost_alpha, self.cost_beta = columns
+        super().__init__(
+            (self.reward_alpha / (self.reward_alpha + self.reward_beta)).reshape(shape),
+            (self.cost_alpha / (self.cost_alpha + self.cost_beta)).reshape(shape),
+            name,
+        )
+
+    def _parameters(self) -> dict[str, Any]:
+        return {
+            "reward_alpha": self.reward_alpha,
+            "reward_beta": self.reward_beta,
+            "cost_alpha": self.cost_alpha,
+            "cost_beta": self.cost_beta,
+        }
+
+    def _draw(self, rng: np.random.Generator, arms: Arms, size: int) -> Draws:
+        shape = (arms.size, size)
+        rewards = rng.beta(self.reward_alpha[arms, None], self.reward_beta[arms, None], shape)
+        return rewards, rng.beta(self.cost_alpha[arms, None], self.cost_beta[arms, None], shape)

@@ -1,0 +1,127 @@
+"""Arms drawn by a function of the user's own: any distribution, reward and cost together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bursar.checks import Floats, numbers
+from bursar.errors import InvalidInput
+from bursar.problems.base import Arms, Draws, Problem
+
+__all__ = ["Distribution", "Sampled", "Sampler"]
+
+Sampler = Callable[[int, np.random.Generator, int], tuple[ArrayLike, ArrayLike]]
+
+
+class Distribution(Protocol):
+    """What a frozen distribution of ``scipy.stats`` can do, and all that is asked of one."""
+
+    def mean(self) -> Any:
+        """Return the mean."""
+
+    def rvs(self, *, size: int, random_state: np.random.Generator) -> Any:
+        """Draw ``size`` values."""
+
+
+class Sampled(Problem):
+    """Arms whose outcomes come from a function.
+
+    Parameters
+    ----------
+    reward, cost : array_like
+        The true means of each arm: what the function yields on average. Budgets and regret
+        follow them.
+    sampler : callable
+        ``sampler(arm, rng, size)`` returns ``size`` rewards and ``size`` costs of an arm, all in
+        [0, 1], drawn with ``rng`` and nothing else.
+    name : str
+        What tables call the problem.
+
+    Examples
+    --------
+    Reward and cost may depend on each other. Here a click brings the reward and costs more:
+
+    >>> def ad(arm, rng, size):
+    ...     clicked = rng.random(size) < (0.2, 0.6)[arm]
+    ...     return np.where(clicked, 1.0, 0.0), np.where(clicked, 0.5, 0.1)
+    >>> problem = Sampled(reward=[0.2, 0.6], cost=[0.18, 0.34], sampler=ad)
+    >>> rewards, costs = problem.sample(np.random.default_rng(1), arms=[0, 1], size=4)
+    >>> rewards.tolist()
+    [[0.0, 0.0, 1.0, 0.0], [1.0, 1.0, 0.0, 1.0]]
+    >>> costs.tolist()
+    [[0.1, 0.1, 0.5, 0.1], [0.5, 0.5, 0.1, 0.5]]
+    """
+
+    def __init__(
+        self, reward: ArrayLike, cost: ArrayLike, sampler: Sampler, name: str = ""
+    ) -> None:
+        if not callable(sampler):
+            raise InvalidInput(
+                f"sampler must be a function of (arm, rng, size), got {sampler!r};"
+                " for scipy distributions there is Sampled.of"
+            )
+        super().__init__(reward, cost, name)
+        self.sampler = sampler
+
+    @classmethod
+    def of(
+        cls, distributions: Sequence[tuple[Distribution, Distribution]], name: str = ""
+    ) -> Sampled:
+        """Make a problem of a pair of frozen distributions an arm: reward and cost, independent.
+
+        Examples
+        --------
+        >>> from scipy.stats import triang, uniform
+        >>> problem = Sampled.of([(uniform(0.4, 0.6), triang(0.5)), (uniform(), uniform(0.2, 0.2))])
+        >>> problem.reward.round(2).tolist(), problem.cost.round(2).tolist()
+        ([0.7, 0.5], [0.5, 0.3])
+        """
+        try:
+            pairs = [(reward, cost) for reward, cost in distributions]
+            reward, cost = ([float(pair[i].mean()) for pair in pairs] for i in (0, 1))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise InvalidInput(
+                "give a pair of frozen distributions an arm (reward, cost), with mean() and"
+                f" rvs(size=, random_state=), got {distributions!r}"
+            ) from error
+
+        def sampler(arm: int, rng: np.random.Generator, size: int) -> tuple[Any, Any]:
+            of_reward, of_cost = pairs[arm]
+            rewards = of_reward.rvs(size=size, random_state=rng)
+            return rewards, of_cost.rvs(size=size, random_state=rng)
+
+        return cls(reward, cost, sampler, name)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {**super()._parameters(), "sampler": self.sampler}
+
+    def _draw(self, rng: np.random.Generator, arms: Arms, size: int) -> Draws:
+        drawn = np.empty((2, arms.size, size))
+        for row, arm in enumerate(arms.tolist()):
+            outcome = self.sampler(arm, rng, size)
+            if not isinstance(outcome, tuple | list | np.ndarray) or len(outcome) != 2:
+                raise InvalidInput(
+                    f"the sampler must return (rewards, costs), got {outcome!r} for arm {arm}"
+                )
+            for side, what in enumerate(("reward", "cost")):
+                drawn[side, row] = _checked(what, outcome[side], arm, size)
+        return drawn[0], drawn[1]
+
+
+def _checked(what: str, values: ArrayLike, arm: int, size: int) -> Floats:
+    array = numbers(f"the {what}s of arm {arm}", values)
+    if array.shape != (size,):
+        raise InvalidInput(
+            f"the sampler must return {size} {what}s for arm {arm}, got shape {array.shape}"
+        )
+    wrong = ~((array >= 0.0) & (array <= 1.0))  # a NaN is in no range
+    if wrong.any():
+        raise InvalidInput(
+            f"{what}s must be in [0, 1], got {array[wrong][0]:g} for arm {arm};"
+            " divide by the largest possible value"
+        )
+    return array

@@ -1,0 +1,135 @@
+"""What a simulation came to: a table, its summary, and its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bursar.checks import Floats
+from bursar.errors import MissingExtra
+from bursar.plan import Plan
+
+__all__ = ["Result", "Unit"]
+
+
+class Unit(NamedTuple):
+    """The games of one repetition of one setting: a block a problem and policy, problems first."""
+
+    setting: int
+    repetition: int
+    problems: list[str]
+    games: list[Floats]
+
+
+@dataclass(frozen=True)
+class Result:
+    """Plays, spend and regret of every game at every share of its budget.
+
+    ``values`` has one row a share of a game: plays, spent, regret. The columns beside it say whose.
+    """
+
+    settings: tuple[str, ...]
+    problems: tuple[str, ...]
+    policies: tuple[str, ...]
+    shares: Floats
+    setting: Any  # number in `settings`, of each game
+    problem: Any
+    repetition: Any
+    policy: Any
+    values: Floats  # games x shares x 3
+    repetitions: int
+
+    @classmethod
+    def of(cls, plan: Plan, units: Sequence[Unit]) -> Result:
+        """Put the units of a plan in order; some may be missing if it was interrupted."""
+        names: dict[str, int] = {}
+        keys: list[tuple[int, int, int, int]] = []
+        blocks: list[Floats] = []
+        for unit in sorted(units, key=lambda u: u[:2]):
+            games = iter(unit.games)
+            for problem in unit.problems:
+                number = names.setdefault(problem, len(names))
+                for policy in range(len(plan.policies)):
+                    keys.append((unit.setting, number, unit.repetition, policy))
+                    blocks.append(next(games))
+        columns = np.array(keys, dtype=np.int32).reshape(-1, 4)
+        shape = (-1, len(plan.shares), 3)
+        return cls(
+            tuple(str(getattr(s, "name", s)) or "problem" for s in plan.settings),
+            tuple(names),
+            tuple(map(str, plan.policies)),
+            np.array(plan.shares),
+            columns[:, 0],
+            columns[:, 1],
+            columns[:, 2],
+            columns[:, 3],
+            np.array(blocks).reshape(shape),
+            plan.repetitions,
+        )
+
+    @property
+    def table(self) -> Any:
+        """The result as a pyarrow table, one row a share of a game."""
+        return _extra("bursar.arrow", "pyarrow").table(self)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Hand the table to any library that speaks Arrow, as in ``polars.DataFrame(result)``."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def plot(self, **options: Any) -> Any:
+        """Draw mean regret over the budget, a panel a setting; returns a matplotlib figure."""
+        return _extra("bursar.figures.curves", "matplotlib").curves(self, **options)
+
+    def summary(self, by_problem: bool = False) -> list[dict[str, Any]]:
+        """Return mean, spread and median of regret by setting, policy and share of the budget.
+
+        ``regret_low`` and ``regret_high`` are the 95% interval of the mean over games. With
+        ``by_problem`` a row also for each problem of a setting (the campaigns of the ads).
+        """
+        rows: list[dict[str, Any]] = []
+        for setting, name in enumerate(self.settings):
+            here = self.setting == setting
+            for policy, slug in enumerate(self.policies):
+                games = here & (self.policy == policy)
+                if games.any():
+                    rows.extend(self._rows({"setting": name, "policy": slug}, games))
+                if by_problem:
+                    for problem in np.unique(self.problem[games]):
+                        which = {"setting": name, "policy": slug, "problem": self.problems[problem]}
+                        rows.extend(self._rows(which, games & (self.problem == problem)))
+        return rows
+
+    def _rows(self, whose: dict[str, str], games: Any) -> Iterator[dict[str, Any]]:
+        plays, regret = self.values[games, :, 0], self.values[games, :, 2]
+        count = regret.shape[0]
+        mean, median = regret.mean(axis=0), np.median(regret, axis=0)
+        spread = regret.std(axis=0, ddof=1) if count > 1 else np.zeros_like(mean)
+        half = 1.959963984540054 * spread / count**0.5
+        for i, share in enumerate(self.shares):
+            yield {
+                **whose,
+                "budget_share": float(share),
+                "games": count,
+                "regret_mean": float(mean[i]),
+                "regret_std": float(spread[i]),
+                "regret_low": float(mean[i] - half[i]),
+                "regret_high": float(mean[i] + half[i]),
+                "regret_median": float(median[i]),
+                "plays_mean": float(plays[:, i].mean()),
+            }
+
+
+def _extra(module: str, library: str) -> Any:
+    """Import a part of bursar that stands on a library of the extra ``paper``."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.split(".")[0] == library:
+            raise MissingExtra(
+                f"this needs {library}, which is not installed; pip install 'bursar[paper]'"
+            ) from None
+        raise

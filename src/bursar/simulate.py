@@ -1,0 +1,130 @@
+"""Play policies on settings, many repetitions each, on all cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+import numpy as np
+
+from bursar.checks import Floats
+from bursar.engine.game import run
+from bursar.engine.kernels import columns_for
+from bursar.engine.tape import Tape
+from bursar.errors import InvalidInput
+from bursar.plan import BUDGET_PLAYS, SHARES, Data, Named, Plan, plan
+from bursar.policies import Policy
+from bursar.problems import Bernoulli, Problem
+from bursar.result import Result, Unit
+
+__all__ = ["simulate", "units"]
+
+
+def simulate(
+    policies: str | Policy | Iterable[str | Policy],
+    settings: Named | Iterable[Named],
+    repetitions: int = 100,
+    *,
+    budget_plays: float = BUDGET_PLAYS,
+    shares: Sequence[float] = SHARES,
+    data: Data = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    overspend: str = "last",
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Result:
+    """Play each policy on each setting and return plays, spend and regret over the budget.
+
+    Parameters
+    ----------
+    policies : slug, Policy, or several
+        Who plays.
+    settings : name, Setting, Problem, or several
+        On what: settings of the paper such as ``"S-Br-10"``, or problems of one's own.
+    repetitions : int
+        Games of each; repetition i of a setting of the paper is the authors' problem of seed i.
+    budget_plays : float
+        The budget, in units of the smallest mean cost; 150,000 in the paper.
+    shares : sequence of float
+        Shares of the budget at which plays, spend and regret are noted.
+    data : path, optional
+        The Facebook ads, for the settings FB-Br and FB-Bt.
+    seed : int
+        Same seed, same result, whatever ``jobs`` and the order of policies. All policies meet the
+        same outcomes: the n-th play of an arm brings and costs the same.
+    jobs : int, optional
+        Threads; all cores by default. Compiled loops do not hold Python's lock.
+    overspend : {"last", "never"}
+        Whether the last play may exceed the budget, as in the paper, or the game ends before a play
+        that might.
+    progress : callable, optional
+        Called with the numbers of finished and of all units of work.
+
+    Examples
+    --------
+    >>> result = simulate(["omega-ucb:rho=0.25", "uniform"], "S-Br-10", 3, budget_plays=1000)
+    >>> [row["policy"] for row in result.summary() if row["budget_share"] == 1.0]
+    ['omega-ucb:rho=0.25', 'uniform']
+    """
+    todo = plan(policies, settings, repetitions, budget_plays, shares, data, seed, overspend)
+    total = len(todo.settings) * todo.repetitions
+    done: list[Unit] = []
+    progress(0, total)
+    for unit in units(todo, jobs):
+        done.append(unit)
+        progress(len(done), total)
+    return Result.of(todo, done)
+
+
+def units(todo: Plan, jobs: int | None = None) -> Iterator[Unit]:
+    """Play a plan and yield its units as they are finished, in any order."""
+    workers = (os.cpu_count() or 1) if jobs is None else jobs
+    if workers < 1:
+        raise InvalidInput(f"jobs must be 1 or more, got {jobs!r}")
+    _compile(todo)
+    tasks = todo.tasks()
+    pool = ThreadPoolExecutor(workers)
+    try:
+        running: set[Future[Unit]] = set()
+        while True:
+            for which, repetition in tasks:
+                running.add(pool.submit(_unit, todo, which, repetition))
+                if len(running) > 2 * workers:  # a long queue would only keep Ctrl-C waiting
+                    break
+            if not running:
+                return
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _unit(todo: Plan, which: int, repetition: int) -> Unit:
+    """All policies on all problems of a repetition: they share its tapes, which are then freed."""
+    place = todo.settings[which]
+    problems = [place] if isinstance(place, Problem) else place.problems(repetition, todo.data)
+    games: list[Floats] = []
+    for number, problem in enumerate(problems):
+        games.extend(_games(todo, problem, (todo.seed, which, repetition, number)))
+    return Unit(which, repetition, [p.name or "problem" for p in problems], games)
+
+
+def _games(todo: Plan, problem: Problem, position: tuple[int, ...]) -> Iterator[Floats]:
+    seed, _, repetition, number = position
+    key = seed, repetition, number
+    tape = Tape(problem, key, columns_for(todo.policies))
+    budget = todo.budget_plays * problem.min_cost
+    shares = np.array(todo.shares)
+    for policy in todo.policies:
+        game = run(policy, tape, budget, shares, key, overspend=todo.overspend)
+        yield np.column_stack((game.plays, game.spent, game.regret))
+
+
+def _compile(todo: Plan) -> None:
+    """Play a few coins with each policy, so that threads find its machine code ready."""
+    for policy in todo.policies:
+        size = max(3, policy.round_size)
+        tape = Tape(Bernoulli(np.full(size, 0.5), np.full(size, 0.5)), (0, 0, 0))
+        run(policy, tape, 5.0, np.ones(1), (0,))
