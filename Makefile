@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 .PHONY: demo test check bench docs format clean
 
-demo: .venv/ready
+demo: .venv/ready-paper
 	$(BIN)/bursar demo
 
 test: .venv/ready-test

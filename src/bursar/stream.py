@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.checks import whole
-from bursar.compiled import compiled
+from bursar.compiled import compiled, inlined
 from bursar.errors import InvalidInput
 
 __all__ = ["below", "beta", "new_stream", "uniform"]
@@ -87,10 +87,10 @@ def _uniform(stream: Stream) -> float:
 
 
 _uniform.__compiled_only__ = True  # type: ignore[attr-defined]  # relies on 64-bit overflow
-uniform = compiled(_uniform)
+uniform = inlined(_uniform)
 
 
-@compiled
+@inlined
 def below(stream: Stream, count: int) -> int:
     """Draw one of 0, 1, …, count - 1."""
     return int(uniform(stream) * count)

@@ -76,5 +76,6 @@ def play(
         if choices.size > 0:
             choices[s.filled] = k
         s.filled += 1
-        note_marks(s, n, lost, marks, noted)
+        if s.spent >= marks[s.mark]:
+            note_marks(s, n, lost, marks, noted)
     return DONE

@@ -69,8 +69,9 @@ def _lazy(cls: Any) -> Any:
     name, clock = cls.name, cls.clock
     moments = {"divisor": float(cls.variance), "variances": cls.variances}
     evaluate = specialize(lazy.evaluate, name, index=cls.index, **moments)
+    row = specialize(lazy.evaluate_row, name, evaluate=evaluate, **moments)
     worst = cls.worst or specialize(lazy.worst, name, index=cls.index)
-    block = specialize(lazy.block, name, worst=worst, **moments)
-    certify = specialize(lazy.certify, name, evaluate=evaluate, clock=clock)
-    decide = specialize(lazy.decide, name, evaluate=evaluate, clock=clock, certify=certify)
-    return specialize(lazy.play, name, decide=decide, clock=clock, block=block)
+    certify = specialize(lazy.certify, name, evaluate_row=row, clock=clock)
+    decide = specialize(lazy.decide, name, evaluate_row=row, clock=clock, certify=certify)
+    parts = {"decide": decide, "evaluate_row": row, "worst": worst, "clock": clock, **moments}
+    return specialize(lazy.play, name, **parts)

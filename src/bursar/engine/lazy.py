@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from bursar.checks import Floats
-from bursar.compiled import compiled
+from bursar.compiled import compiled, inlined
 from bursar.engine.state import DONE, PAUSED, SHORT, State, note_marks, over
 from bursar.engine.tree import (
     ABSENT,
@@ -35,7 +35,7 @@ from bursar.engine.tree import (
 )
 from bursar.stream import Stream, below
 
-__all__ = ["block", "certify", "decide", "evaluate", "play", "worst"]
+__all__ = ["certify", "decide", "evaluate", "evaluate_row", "play", "worst"]
 
 _LONGEST = 1 << 12  # plays of one block
 _SLACK = 1.0 + 1e-12  # bounds are rounded up by more than an evaluation can err
@@ -56,40 +56,30 @@ def worst(
     return index(p, n, r, c, vr, vc, now)
 
 
-def evaluate(p: Any, row: Floats, n: float, now: Any) -> float:
-    """Return the index of an arm from its row of the tape."""
-    if not variances:
-        return index(p, n, row[0] / n, row[1] / n, 0.0, 0.0, now)
+def evaluate(p: Any, n: float, sr: float, sc: float, m2r: float, m2c: float, now: Any) -> float:
+    """Return the index of an arm from its sums and squared deviations."""
     free = max(n - divisor, 1.0)
-    return index(p, n, row[0] / n, row[1] / n, row[2] / free, row[3] / free, now)
+    return index(p, n, sr / n, sc / n, m2r / free, m2c / free, now)
 
 
-def block(
-    p: Any, rows: Floats, spans: Floats, bits: int, first: int, last: int, n1: float, now: Any
-) -> float:
-    """Return what the index cannot fall below over the rows ``first`` … ``last``, up to play n1."""
-    span = spans[first >> bits]
-    r, r_high, c_low, c = span[0], span[1], span[2], span[3]
-    for i in range((first >> bits) + 1, (last >> bits) + 1):
-        span = spans[i]
-        r, r_high = min(r, span[0]), max(r_high, span[1])
-        c_low, c = min(c_low, span[2]), max(c, span[3])
-    if not variances:
-        return worst(p, n1, r, r_high, c_low, c, 0.0, 0.0, now)
-    free = max(n1 - divisor, 1.0)
-    return worst(p, n1, r, r_high, c_low, c, rows[first, 2] / free, rows[first, 3] / free, now)
+def evaluate_row(p: Any, rows: Floats, at: int, n: float, now: Any) -> float:
+    """Return the index of an arm from its row of the tape."""
+    if variances:
+        return evaluate(p, n, rows[at, 0], rows[at, 1], rows[at, 2], rows[at, 3], now)
+    return evaluate(p, n, rows[at, 0], rows[at, 1], 0.0, 0.0, now)
 
 
 def certify(
-    p: Any, row: Floats, n: float, here: float, best: float, plays: int, stretch: Floats, arm: int
-) -> tuple[float, int]:
+    p: Any, rows: Floats, at: int, n: float, here: float, best: float, plays: int, stretch: Floats,
+    arm: int,
+) -> tuple[float, int]:  # fmt: skip
     """Return a bound of an arm's index that is below ``best``, and until when it holds."""
     gap = best - here
     if gap > 0.0:
         limit = best if best == math.inf else best - 0.25 * gap
         for _ in range(8):
             ahead = plays + 1 + int(stretch[arm] * plays)
-            bound = evaluate(p, row, n, clock(p, float(ahead))) * _SLACK
+            bound = evaluate_row(p, rows, at, n, clock(p, float(ahead))) * _SLACK
             if bound < limit:
                 if bound < here + 0.25 * gap:
                     stretch[arm] = min(2.0 * stretch[arm], 1e6)  # look farther the next time
@@ -120,7 +110,7 @@ def decide(
             put(tree, k, 0.0, -1)
     else:
         k = s.leader
-        best = evaluate(p, rows[start[k] + int(n[k])], n[k], now)
+        best = evaluate_row(p, rows, start[k] + int(n[k]), n[k], now)
         awake[0], value[0], count = k, best, 1
     while True:
         # beside infinite arms no finite one matters, but it may have become infinite
@@ -130,7 +120,7 @@ def decide(
             break
         put(tree, k, ABSENT, NEVER)
         awake[count] = k
-        value[count] = evaluate(p, rows[start[k] + int(n[k])], n[k], now)
+        value[count] = evaluate_row(p, rows, start[k] + int(n[k]), n[k], now)
         best = max(best, value[count])
         count += 1
     if tree[1].infinite > 0:
@@ -152,9 +142,8 @@ def decide(
     for i in range(count):
         k = awake[i]
         if k != arm and value[i] < math.inf:
-            bound, ahead = certify(
-                p, rows[start[k] + int(n[k])], n[k], value[i], best, plays, stretch, k
-            )
+            at = start[k] + int(n[k])
+            bound, ahead = certify(p, rows, at, n[k], value[i], best, plays, stretch, k)
             put(tree, k, bound, ahead)
     return arm
 
@@ -186,10 +175,19 @@ def play(
             if s.plays < arms:
                 s.leader = s.plays
             else:
-                s.leader = decide(p, rows, start, n, s, tree, stretch, awake, value, stream)
+                stays = False
+                if s.plays > arms and tree[1].infinite == 0 and tree[1].expiry >= s.plays:
+                    k = s.leader
+                    here = evaluate_row(
+                        p, rows, start[k] + int(n[k]), n[k], clock(p, float(s.plays))
+                    )
+                    stays = tree[1].bound < here < math.inf
+                if not stays:
+                    s.leader = decide(p, rows, start, n, s, tree, stretch, awake, value, stream)
             s.decided = 1
         arm = s.leader
-        at, have = start[arm] + int(n[arm]), n[arm]
+        have = n[arm]
+        at = start[arm] + int(have)
         room = length[arm] - 1 - int(have)
         if room < 1:
             s.short = arm
@@ -204,9 +202,22 @@ def play(
             if wide > 1:
                 soon = clock(p, float(s.plays + 1))
                 level = tree[1].bound * _SLACK
+                m2r = rows[at + 1, 2] if variances else 0.0
+                m2c = rows[at + 1, 3] if variances else 0.0
                 while wide > 1:
-                    last = at + wide - 1
-                    if block(p, rows, spans, bits, at + 1, last, have + wide - 1.0, soon) > level:
+                    chunk = (at + 1) >> bits
+                    r, r_high, c_low, c = (
+                        spans[chunk, 0],
+                        spans[chunk, 1],
+                        spans[chunk, 2],
+                        spans[chunk, 3],
+                    )
+                    for i in range(chunk + 1, ((at + wide - 1) >> bits) + 1):
+                        r, r_high = min(r, spans[i, 0]), max(r_high, spans[i, 1])
+                        c_low, c = min(c_low, spans[i, 2]), max(c, spans[i, 3])
+                    n1 = have + wide - 1.0
+                    free = max(n1 - divisor, 1.0)
+                    if worst(p, n1, r, r_high, c_low, c, m2r / free, m2c / free, soon) > level:
                         many = wide
                         break
                     wide >>= 1
@@ -221,16 +232,17 @@ def play(
         n[arm] = have + many
         s.plays += many
         s.decided = 0
-        note_marks(s, n, lost, marks, noted)
+        if s.spent >= marks[s.mark]:
+            note_marks(s, n, lost, marks, noted)
     return DONE
 
 
-@compiled
+@inlined
 def _drawn(equal: int, s: Any) -> bool:
     return equal > 1 and s.ties_first == 0
 
 
-@compiled
+@inlined
 def _up_to(rows: Floats, at: int, many: int, base: float, level: float, s: Any) -> int:
     """Return how many plays it takes until the spend reaches a level; all, if it does not."""
     if s.careful:  # nothing is played that might exceed the budget

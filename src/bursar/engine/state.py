@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.checks import Floats
-from bursar.compiled import compiled
+from bursar.compiled import inlined
 
 __all__ = ["DONE", "PAUSED", "SHORT", "STATE", "new_state", "note_marks", "over"]
 
@@ -42,7 +42,7 @@ def new_state(budget: float, ties: str, careful: bool) -> State:
     return state
 
 
-@compiled
+@inlined
 def over(s: Any) -> bool:
     """Tell whether the game has ended."""
     if s.careful:
@@ -50,15 +50,13 @@ def over(s: Any) -> bool:
     return bool(s.spent >= s.budget)
 
 
-@compiled
+@inlined
 def note_marks(s: Any, n: Floats, lost: Floats, marks: Floats, noted: Floats) -> None:
     """Note plays, spend and regret at each share of the budget that was just reached.
 
     Regret is summed over arms, not over plays: the same number whatever the order of plays.
     ``marks`` ends with infinity, which no game reaches.
     """
-    if s.spent < marks[s.mark]:
-        return
     regret = 0.0
     for k in range(n.size):
         regret += n[k] * lost[k]

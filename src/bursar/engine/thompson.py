@@ -30,8 +30,9 @@ from bursar.stream import Stream, beta, uniform
 
 __all__ = ["new_memory", "play", "tail"]
 
-# the loop's own memory: clock, level (and its logarithm), the leader and its tilt, bound and rate
-CLOCK, LEVEL, LOG_LEVEL, LEADER, TILT, BOUND, REFRESH, RIVALS = range(8)
+# the loop's own memory: clock, level (and its logarithm), the leader, its tilt and bound, the plays
+# at which all this is looked at again, how many rivals it has, and whether it has none
+CLOCK, LEVEL, LOG_LEVEL, LEADER, TILT, BOUND, REFRESH, RIVALS, SIMPLE = range(9)
 _TOO_LIKELY = 0.5  # an arm that is marked in every other decision is drawn in full
 _PLAIN = -1.0  # as LEADER: draw all arms
 _UNSET = -1.0  # as CLOCK: not wound yet
@@ -118,6 +119,7 @@ def _watch(
         _set_weight(weights, k, 0.0)
         rivals[int(own[RIVALS])] = k
         own[RIVALS] += 1.0
+        own[SIMPLE] = 0.0
     else:
         _set_weight(weights, k, bound[k] / (1.0 - bound[k]))
 
@@ -131,7 +133,7 @@ def _refresh(
     arms = n.size
     own[REFRESH] = s.plays + 16 + s.plays // 16
     own[RIVALS] = 0.0
-    own[LEADER] = _PLAIN
+    own[LEADER], own[SIMPLE] = _PLAIN, 0.0
     best, leader = -math.inf, -1
     for k in range(arms):
         row = rows[start[k] + int(n[k])]
@@ -194,9 +196,7 @@ def _decide(
     leader = int(own[LEADER])
     fall = own[BOUND] / (1.0 - own[BOUND])
     rate = fall + weights[1]
-    if own[CLOCK] > rate and own[RIVALS] == 0.0:
-        own[CLOCK] -= rate
-        return leader
+    own[SIMPLE] = 1.0 if own[RIVALS] == 0.0 else 0.0
     level = own[LEVEL]
     best, arm, low = 0.0, -1, 0.0
     fell = False
@@ -275,7 +275,14 @@ def play(
         if choices.size > 0 and s.filled >= choices.size:
             return PAUSED
         if s.decided == 0:
-            s.leader = _decide(rows, start, n, s, own, tilt, bound, weights, rivals, marked, stream)
+            rate = own[BOUND] / (1.0 - own[BOUND]) + weights[1]
+            if own[CLOCK] > rate and own[SIMPLE] > 0.0 and s.plays < own[REFRESH]:
+                own[CLOCK] -= rate  # no mark in this decision: the leader it is
+                s.leader = int(own[LEADER])
+            else:
+                s.leader = _decide(
+                    rows, start, n, s, own, tilt, bound, weights, rivals, marked, stream
+                )
             s.decided = 1
         k = s.leader
         at, have = start[k] + int(n[k]), int(n[k])
@@ -301,14 +308,15 @@ def play(
         if choices.size > 0:
             choices[s.filled] = k
         s.filled += 1
-        note_marks(s, n, lost, marks, noted)
+        if s.spent >= marks[s.mark]:
+            note_marks(s, n, lost, marks, noted)
     return DONE
 
 
 def new_memory(arms: int) -> tuple[Any, ...]:
     """Make what the loop keeps beside the state: memory, tilts, bounds, rates, rivals, marks."""
     leaves = 1 << max(arms - 1, 0).bit_length()
-    own = np.zeros(8)
+    own = np.zeros(9)
     own[LEADER], own[CLOCK] = _PLAIN, _UNSET
     return (
         own,

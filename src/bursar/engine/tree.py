@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bursar.compiled import compiled
+from bursar.compiled import compiled, inlined
 
 __all__ = [
     "ABSENT",
@@ -42,7 +42,7 @@ def new_tree(arms: int) -> Tree:
     return tree
 
 
-@compiled
+@inlined
 def put(tree: Tree, arm: int, bound: float, expiry: int) -> None:
     """Set an arm's bound, valid up to and including ``expiry`` plays."""
     node = (tree.size >> 1) + arm
@@ -64,7 +64,7 @@ def put(tree: Tree, arm: int, bound: float, expiry: int) -> None:
         node >>= 1
 
 
-@compiled
+@inlined
 def find_waking(tree: Tree, level: float, plays: int) -> int:
     """Return an arm whose bound reaches ``level`` or has expired, or -1 if there is none."""
     node = _ROOT
@@ -78,7 +78,7 @@ def find_waking(tree: Tree, level: float, plays: int) -> int:
     return node - half
 
 
-@compiled
+@inlined
 def find_expired(tree: Tree, plays: int) -> int:
     """Return an arm whose bound has expired, or -1 if there is none."""
     node = _ROOT

@@ -1,0 +1,155 @@
+"""The command line: a function a command. Data go to stdout, progress and errors to stderr."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bursar.cli import simulate as _simulate
+from bursar.cli.card import card_of, facts_of
+from bursar.cli.output import AsJSON, console, new_table, print_json
+from bursar.cli.settings import data_facebook_ads, settings_command
+from bursar.errors import BursarError
+from bursar.plan import BUDGET_PLAYS, plan
+from bursar.policies import POLICIES
+from bursar.policies import policy as policy_of
+from bursar.version import __version__
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="bursar: spend a budget well.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+data = typer.Typer(help="Data that you get yourself, checked and kept.", no_args_is_help=True)
+app.add_typer(data, name="data")
+
+
+def main() -> None:
+    """Run the command line; input that cannot be used is one line on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that has no ω shows a ?
+    try:
+        app()
+    except BursarError as error:
+        Console(stderr=True, soft_wrap=True, markup=False, highlight=False).print(f"error: {error}")
+        sys.exit(2)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bursar {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """bursar: spend a budget well."""
+
+
+@app.command()
+def policies(as_json: AsJSON = False) -> None:
+    """List every policy: slug, name, year, source, parameters and what it needs to know."""
+    rows = [facts_of(cls) for cls in POLICIES.values()]
+    if as_json:
+        print_json(rows)
+        return
+    columns = ("slug", "name", "year", "parameters and defaults", "needs to know", "source")
+    table = new_table(*columns, left=columns)
+    for row in rows:
+        defaults = ", ".join(f"{k}={'-' if v is None else v}" for k, v in row["parameters"].items())
+        needs = ", ".join(row["needs"]) or "nothing"
+        year = str(row["year"] or "-")
+        table.add_row(row["slug"], row["name"], year, defaults, needs, row["source"])
+    console().print(table)
+
+
+@app.command()
+def policy(
+    slug: Annotated[str, typer.Argument(help="For example omega-star-ucb:rho=0.25")],
+    as_json: AsJSON = False,
+) -> None:
+    """Show one policy: its formula, what it needs, and its index on an example of three arms."""
+    card = card_of(policy_of(slug))
+    if as_json:
+        print_json(card)
+        return
+    out = console()
+    out.print(f"[bold]{card['name']}[/bold]  {card['slug']}", highlight=False)
+    out.print(f"{card['source']}\n", highlight=False, markup=False)
+    out.print(f"{card['about']}\n", highlight=False, markup=False)
+    formula = card["formula"].replace("\n", "\n         ")
+    out.print(f"Formula  {formula}", highlight=False, markup=False)
+    out.print(f"Knows    {', '.join(card['needs']) or 'nothing in advance'}", highlight=False)
+    out.print(f"\nExample, after {card['example']['plays']} plays:", highlight=False)
+    table = new_table(*(name.replace("_", " ") for name in card["example"]["arms"][0]))
+    for arm in card["example"]["arms"]:
+        table.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in arm.values()))
+    out.print(table)
+    out.print(f"\n{card['example']['verdict']}", highlight=False)
+
+
+@app.command()
+def settings(as_json: AsJSON = False) -> None:
+    """List the paper's settings: distribution, arms, problems a repetition, needed data."""
+    settings_command(as_json)
+
+
+@data.command("facebook-ads")
+def facebook_ads(
+    source: Annotated[str, typer.Option("--from", help="The CSV file, or a ZIP that holds it.")],
+) -> None:
+    """Check your copy of the Facebook ads and keep it where FB-Br and FB-Bt find it."""
+    data_facebook_ads(source)
+
+
+Repetitions = Annotated[int, typer.Option(min=1, help="Games of each policy.")]
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same output.")]
+
+
+@app.command()
+def simulate(
+    setting: Annotated[str, typer.Argument(help="For example S-Br-10; see bursar settings.")],
+    policy: Annotated[list[str], typer.Option(help="A policy's slug; may be given many times.")],
+    repetitions: Repetitions = 100,
+    budget_plays: Annotated[
+        float, typer.Option(help="The budget, in plays of the cheapest arm.")
+    ] = BUDGET_PLAYS,
+    data: Annotated[str | None, typer.Option(help="The Facebook ads, for FB-Br and FB-Bt.")] = None,
+    seed: Seed = 0,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Threads; all cores if not given.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write every game to this Parquet file.")] = None,
+    by_problem: Annotated[bool, typer.Option(help="A row for each ad campaign, too.")] = False,
+    as_json: AsJSON = False,
+) -> None:
+    """Play policies on a setting of the paper and print their regret."""
+    todo = plan(policy, setting, repetitions, budget_plays, data=data, seed=seed)
+    _simulate.simulate_command(todo, jobs, out, as_json, by_problem)
+
+
+@app.command()
+def demo(
+    repetitions: Repetitions = 20,
+    seed: Seed = 0,
+    picture: Annotated[
+        Path, typer.Option(help="Where to draw the curves: .png, .svg or .pdf.")
+    ] = Path("bursar-demo.png"),
+    as_json: AsJSON = False,
+) -> None:
+    """Compare a few policies on the paper's smallest setting: a table and a picture."""
+    _simulate.demo_command(repetitions, seed, picture, as_json)
