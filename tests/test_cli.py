@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
+import numpy as np
+import pyarrow.compute as pc
 import pytest
+from pyarrow import parquet
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -49,7 +54,9 @@ def test_bad_input_is_one_line_on_stderr_and_code_2(arguments, message):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [("polices",), ("policy",), ("demo", "--arms", "none")])
+@pytest.mark.parametrize(
+    "arguments", [("polices",), ("policy",), ("demo", "--repetitions", "none")]
+)
 def test_bad_usage_is_code_2(arguments):
     done = run(*arguments)
     assert done.returncode == 2
@@ -130,22 +137,88 @@ def test_infinite_indices_are_valid_json():
     assert card["example"]["arms"][0]["index"] == "inf"
 
 
-def test_demo_compares_and_repeats_itself():
-    arguments = ["demo", "--plays", "300", "--repetitions", "3", "--arms", "4", "--seed", "5"]
+def test_demo_compares_draws_and_repeats_itself(tmp_path):
+    arguments = ["demo", "--repetitions", "2", "--picture", str(tmp_path / "curves.png")]
     first, again = (run(*arguments, "--json") for _ in range(2))
     assert first.returncode == 0, first.stderr
     assert first.stdout == again.stdout
-    result = json.loads(first.stdout)
-    regrets = [row["regret"] for row in result["rows"]]
-    assert regrets == sorted(regrets)
-    assert all(row["games"] == 3 for row in result["rows"])
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     shown = run(*arguments)
-    for row in result["rows"]:
+    for row in json.loads(first.stdout)["rows"]:
         assert row["policy"] in shown.stdout
+    assert "The curves are in" in shown.stdout
+
+
+SIMULATE = ["simulate", "S-Br-10", "--repetitions", "3", "--budget-plays", "2000"]
+
+
+def test_simulate_prints_json_with_the_promised_fields(tmp_path):
+    out = tmp_path / "games.parquet"
+    policies = ("--policy", "bts", "--policy", "omega-ucb:rho=1")
+    done = run(*SIMULATE, *policies, "--json", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["setting"], result["repetitions"]) == ("S-Br-10", 3)
+    assert len(result["rows"]) == 200
+    assert set(result["rows"][0]) >= {
+        "policy", "budget_share", "regret_mean", "regret_std", "regret_low", "regret_high",
+        "regret_median", "plays_mean",
+    }  # fmt: skip
+    table = parquet.read_table(out)
+    assert table.num_rows == 3 * 2 * 100
+    last = [r for r in result["rows"] if r["budget_share"] == 1.0 and r["policy"] == "bts"]
+    games = table.filter((pc.field("policy") == "bts") & (pc.field("budget_share") == 1.0))
+    assert last[0]["regret_mean"] == pytest.approx(np.mean(games["regret"].to_numpy()), rel=1e-12)
+
+
+def test_simulate_is_the_same_for_any_number_of_jobs_and_order_of_policies():
+    orders = (("bts", "m-ucb", "1"), ("m-ucb", "bts", "2"))
+    one, two = (
+        json.loads(run(*SIMULATE, "--policy", a, "--policy", b, "--jobs", n, "--json").stdout)
+        for a, b, n in orders
+    )
+
+    def key(row):
+        return row["policy"], row["budget_share"]
+
+    assert sorted(one["rows"], key=key) == sorted(two["rows"], key=key)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("simulate", "S-Br-11", "--policy", "bts"), "error: no setting named 'S-Br-11'; did you"),
+        ((*SIMULATE, "--policy", "btss"), "error: no policy named 'btss'; did you mean 'bts'?"),
+        ((*SIMULATE, "--policy", "bts", "--policy", "bts"), "error: a policy is given twice in"),
+        ((*SIMULATE, "--policy", "bts", "--out", "no/x.parquet"), "error: --out must be in a"),
+    ],
+)
+def test_simulate_says_what_is_wrong(arguments, message):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(message)
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path):
+    out = tmp_path / "kept.parquet"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bursar", "simulate", "S-Br-10", "--policy", "uniform",
+         "--repetitions", "100000", "--out", str(out)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(8)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "of 100000 repetitions are done" in errors
+    assert 0 < parquet.read_table(out).num_rows < 100 * 100000
 
 
 def test_every_command_and_option_is_explained():
-    for name, command in get_command(app).commands.items():
+    commands = dict(get_command(app).commands)
+    commands |= {f"data {name}": command for name, command in commands["data"].commands.items()}
+    for name, command in commands.items():
         assert command.help, name
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{name} {parameter.name}"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from ads import the_file
 
-from bursar import cli_settings
+from bursar.cli import places as cli_settings
 from bursar.errors import InvalidData, MissingData
 from bursar.settings import facebook, setting, store
 

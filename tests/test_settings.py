@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from ads import the_file
 
-from bursar import cli_settings
+from bursar.cli import places as cli_settings
 from bursar.errors import InvalidInput, MissingData, UnknownSetting
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli
 from bursar.settings import SETTINGS, Setting, setting, settings

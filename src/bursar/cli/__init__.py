@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bursar.cli import simulate as _simulate
 from bursar.cli.card import card_of, facts_of
 from bursar.cli.output import AsJSON, console, new_table, print_json
-from bursar.cli.settings import data_facebook_ads, settings_command
+from bursar.cli.places import data_facebook_ads, settings_command
+from bursar.cli.runs import demo_command, simulate_command
 from bursar.errors import BursarError
 from bursar.plan import BUDGET_PLAYS, plan
 from bursar.policies import POLICIES
@@ -139,7 +139,7 @@ def simulate(
 ) -> None:
     """Play policies on a setting of the paper and print their regret."""
     todo = plan(policy, setting, repetitions, budget_plays, data=data, seed=seed)
-    _simulate.simulate_command(todo, jobs, out, as_json, by_problem)
+    simulate_command(todo, jobs, out, as_json, by_problem)
 
 
 @app.command()
@@ -152,4 +152,4 @@ def demo(
     as_json: AsJSON = False,
 ) -> None:
     """Compare a few policies on the paper's smallest setting: a table and a picture."""
-    _simulate.demo_command(repetitions, seed, picture, as_json)
+    demo_command(repetitions, seed, picture, as_json)

@@ -28,7 +28,7 @@ from bursar.engine.state import DONE, PAUSED, SHORT, State, note_marks, over
 from bursar.policies.bts import posterior
 from bursar.stream import Stream, beta, uniform
 
-__all__ = ["new_memory", "play", "tail"]
+__all__ = ["decide", "decide_in_full", "new_memory", "play", "tail"]
 
 # the loop's own memory: clock, level (and its logarithm), the leader, its tilt and bound, the plays
 # at which all this is looked at again, how many rivals it has, and whether it has none
@@ -172,7 +172,7 @@ def _refresh(
 
 
 @compiled
-def _decide_in_full(rows: Floats, start: Any, n: Floats, stream: Stream) -> int:
+def decide_in_full(rows: Floats, start: Any, n: Floats, stream: Stream) -> int:
     best, arm = -1.0, 0
     for k in range(n.size):
         row = rows[start[k] + int(n[k])]
@@ -183,14 +183,14 @@ def _decide_in_full(rows: Floats, start: Any, n: Floats, stream: Stream) -> int:
 
 
 @compiled
-def _decide(
+def decide(
     rows: Floats, start: Any, n: Floats, s: Any, own: Floats, tilt: Floats, bound: Floats,
     weights: Floats, rivals: Any, marked: Any, stream: Stream,
 ) -> int:  # fmt: skip
     if s.plays >= own[REFRESH]:
         _refresh(rows, start, n, s, own, tilt, bound, weights, rivals)
     if own[LEADER] == _PLAIN:
-        return _decide_in_full(rows, start, n, stream)
+        return decide_in_full(rows, start, n, stream)
     if own[CLOCK] == _UNSET:
         own[CLOCK] = -math.log1p(-uniform(stream))
     leader = int(own[LEADER])
@@ -280,7 +280,7 @@ def play(
                 own[CLOCK] -= rate  # no mark in this decision: the leader it is
                 s.leader = int(own[LEADER])
             else:
-                s.leader = _decide(
+                s.leader = decide(
                     rows, start, n, s, own, tilt, bound, weights, rivals, marked, stream
                 )
             s.decided = 1

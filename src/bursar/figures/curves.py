@@ -24,7 +24,10 @@ _STYLE: Any = {
 
 
 def curves(result: Result, intervals: bool = True, log: bool = True) -> Figure:
-    """Draw mean regret over the budget; ``intervals`` shades 95%, ``log`` as in the paper."""
+    """Draw mean regret over the budget; ``intervals`` shades 95%, ``log`` as in the paper.
+
+    Policies far worse than the others leave the panel at its top.
+    """
     rows = result.summary()
     styles = colours(result.policies)
     wide = min(3, len(result.settings))
@@ -33,9 +36,10 @@ def curves(result: Result, intervals: bool = True, log: bool = True) -> Figure:
         figure = Figure(figsize=(4.6 * wide + 2.6, 3.6 * deep), layout="constrained")
         panels = figure.subplots(deep, wide, squeeze=False).ravel()
         for panel, name in zip(panels, result.settings, strict=False):
+            mine = [row for row in rows if row["setting"] == name]
             for slug in result.policies:
-                _curve(panel, rows, name, slug, styles[slug], intervals)
-            panel.set(title=name, xlabel="share of the budget", ylim=(0, None))
+                _curve(panel, mine, slug, styles[slug], intervals)
+            panel.set(title=name, xlabel="share of the budget", ylim=(0, _ceiling(mine)))
             if log:
                 panel.set_xscale("log")
             panel.xaxis.set_major_formatter(mpl.ticker.PercentFormatter(1.0, decimals=0))
@@ -47,10 +51,17 @@ def curves(result: Result, intervals: bool = True, log: bool = True) -> Figure:
     return figure
 
 
-def _curve(
-    panel: Any, rows: list[dict[str, Any]], name: str, slug: str, style: Any, intervals: bool
-) -> None:
-    mine = [row for row in rows if row["setting"] == name and row["policy"] == slug]
+def _ceiling(rows: list[dict[str, Any]]) -> float | None:
+    """Return where to cut the axis, if a few policies would press all others to the floor."""
+    finals = sorted(
+        row["regret_mean"] for row in rows if row["budget_share"] == rows[-1]["budget_share"]
+    )
+    kept = [final for final in finals if final <= 12.0 * finals[len(finals) // 2]]
+    return 1.15 * kept[-1] if kept and len(kept) < len(finals) else None
+
+
+def _curve(panel: Any, rows: list[dict[str, Any]], slug: str, style: Any, intervals: bool) -> None:
+    mine = [row for row in rows if row["policy"] == slug]
     x, mean, low, high = (
         np.array([row[key] for row in mine])
         for key in ("budget_share", "regret_mean", "regret_low", "regret_high")

@@ -31,7 +31,7 @@ def colours(slugs: tuple[str, ...]) -> dict[str, tuple[str, str]]:
     ours = [slug for slug in slugs if slug.startswith("omega")]
     others = [slug for slug in slugs if slug not in ours]
     styles = {slug: (_OURS[i % 6], _DASHES[i // 6 % 4]) for i, slug in enumerate(ours)}
-    return styles | {s: (GREY[i % 4], _DASHES[(i + 1) % 4]) for i, s in enumerate(others)}
+    return styles | {s: (GREY[i % 4], _DASHES[(i + 1 + i // 4) % 4]) for i, s in enumerate(others)}
 
 
 def _fraction(text: str) -> str:

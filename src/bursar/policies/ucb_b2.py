@@ -59,6 +59,22 @@ def index(p: Params, n: float, r: float, c: float, vr: float, vc: float, x: floa
     return rate + 1.4 * (e + rate * h) / c_div
 
 
+@compiled
+def worst(
+    p: Params, n: float, r: float, r_high: float, c_low: float, c: float, vr: float, vc: float,
+    x: float,
+) -> float:  # fmt: skip
+    """Return a lower bound over a block of plays: the finite branch, which infinity only exceeds.
+
+    (In the authors' variant a *lower* reward makes the index infinite.)
+    """
+    e = math.sqrt(2.0 * vr * x / n) + 3.0 * x / n
+    h = math.sqrt(2.0 * vc * x / n) + 3.0 * x / n
+    c_div = max(c, _TINY)
+    rate = r / max(c_div, p.min_cost)
+    return rate + 1.4 * (e + rate * h) / c_div
+
+
 @dataclass(frozen=True)
 class UCBB2(Policy):
     """UCB-B2; ``min_cost`` is a known lower bound of the mean costs, 0 if nobody knows one.
@@ -81,6 +97,7 @@ class UCBB2(Policy):
     monotone = True
     variance = 1
     index = staticmethod(index)
+    worst = staticmethod(worst)
     clock = staticmethod(clock)
 
     def __post_init__(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -74,9 +73,8 @@ def play(todo: Plan, jobs: int | None) -> tuple[Result, bool]:
     done: list[Unit] = []
     whole = True
     with progress_bar() as bar:
-        task = bar.add_task(
-            "compiling (first run only)", total=len(todo.settings) * todo.repetitions
-        )
+        total = len(todo.settings) * todo.repetitions
+        task = bar.add_task("compiling (first run only)", total=total)
         try:
             for unit in units(todo, jobs):
                 done.append(unit)
@@ -93,9 +91,7 @@ def play(todo: Plan, jobs: int | None) -> tuple[Result, bool]:
 def show(result: Result, by_problem: bool) -> None:
     """Print a row a policy, at the end of the budget, the least regret first."""
     last = float(result.shares[-1])
-    rows: list[dict[str, Any]] = [
-        r for r in result.summary(by_problem) if r["budget_share"] == last
-    ]
+    rows = [row for row in result.summary(by_problem) if row["budget_share"] == last]
     left = ("setting", "problem", "policy")
     columns = ["setting", *(["problem"] if by_problem else []), "policy", "regret", "± 95%"]
     table = new_table(*columns, "median", "plays", "games", left=left)
