@@ -17,8 +17,9 @@ check: .venv/ready-check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/ready
+bench: .venv/ready .venv-peers/ready
 	$(BIN)/python benchmarks/policies.py
+	$(BIN)/python benchmarks/engine.py $(ARGS)
 
 docs: .venv/ready-docs
 	$(BIN)/python docs/pictures.py
@@ -36,6 +37,12 @@ clean:
 		{ echo "bursar needs Python 3.11 or newer, got $$($(PYTHON) --version 2>&1); try make PYTHON=python3.12"; exit 2; }
 	$(PYTHON) -m venv .venv
 	$(PIP) --editable .
+	@touch $@
+
+# the libraries that `make bench` compares with; without them it says so and goes on
+.venv-peers/ready: benchmarks/peers.txt
+	$(PYTHON) -m venv .venv-peers
+	-.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
 .venv/ready-%: .venv/ready

@@ -10,6 +10,7 @@ import bursar
 from bursar.engine import thompson
 from bursar.engine.game import run
 from bursar.engine.kernels import columns_for, fastest
+from bursar.engine.marks import tail
 from bursar.engine.state import new_state
 from bursar.engine.tape import Tape
 from bursar.engine.tree import (
@@ -262,7 +263,7 @@ def test_the_tail_bound_of_bts_is_a_bound():
             under + 1, n - under + 1, 20_000
         )
         q = float(np.quantile(ratio, rng.uniform(0.5, 0.999)))
-        _, bound = thompson.tail(float(n), float(over), float(under), float(np.log(q)))
+        _, bound = tail(float(n), float(over), float(under), float(np.log(q)))
         assert (ratio > q).mean() <= bound + 4 * np.sqrt(bound / 20_000) + 1e-9
 
 

@@ -24,11 +24,11 @@ import numpy as np
 
 from bursar.checks import Floats
 from bursar.compiled import compiled
+from bursar.engine.marks import accepted, drawn, pick, set_weight, tail
 from bursar.engine.state import DONE, PAUSED, SHORT, State, note_marks, over
-from bursar.policies.bts import posterior
-from bursar.stream import Stream, beta, uniform
+from bursar.stream import Stream, uniform
 
-__all__ = ["decide", "decide_in_full", "new_memory", "play", "tail"]
+__all__ = ["decide", "decide_in_full", "new_memory", "play"]
 
 # the loop's own memory: clock, level (and its logarithm), the leader, its tilt and bound, the plays
 # at which all this is looked at again, how many rivals it has, and whether it has none
@@ -36,75 +36,6 @@ CLOCK, LEVEL, LOG_LEVEL, LEADER, TILT, BOUND, REFRESH, RIVALS, SIMPLE = range(9)
 _TOO_LIKELY = 0.5  # an arm that is marked in every other decision is drawn in full
 _PLAIN = -1.0  # as LEADER: draw all arms
 _UNSET = -1.0  # as CLOCK: not wound yet
-
-
-@compiled
-def tail(n: float, over_hits: float, under_hits: float, log_q: float) -> tuple[float, float]:
-    """Return s and a bound of P(X/Y > q); X and Y have the posteriors of hits in n trials."""
-    a, d, total = over_hits + 1.0, under_hits + 1.0, n + 2.0
-    spread = 1.0 / a + 1.0 / d - 2.0 / total + 1e-9
-    s = min((log_q - math.log((a - 0.5) / (d - 0.5))) / spread, d - 1.0)
-    if s <= 0.0:
-        return 0.0, 1.0
-    log_moment = (
-        math.lgamma(a + s) - math.lgamma(a) - math.lgamma(total + s) + math.lgamma(total)
-        + math.lgamma(d - s) - math.lgamma(d) - math.lgamma(total - s) + math.lgamma(total)
-    )  # fmt: skip
-    return s, min(1.0, math.exp(log_moment - s * log_q))
-
-
-@compiled
-def drawn(stream: Stream, n: float, reward: float, cost: float) -> float:
-    """Draw an arm's ratio."""
-    a, b = posterior(n, reward)
-    x = beta(stream, a, b)
-    a, b = posterior(n, cost)
-    y = beta(stream, a, b)
-    return x / y if y > 0.0 else math.inf
-
-
-@compiled
-def _tilted(stream: Stream, n: float, over_hits: float, under_hits: float, s: float) -> float:
-    """Draw X/Y with its density tilted by (X/Y)^s."""
-    a, b = posterior(n, over_hits)
-    x = beta(stream, a + s, b)
-    a, b = posterior(n, under_hits)
-    y = beta(stream, a - s, b)
-    return x / y if y > 0.0 else math.inf
-
-
-@compiled
-def _accepted(
-    stream: Stream, n: float, over_hits: float, under_hits: float, s: float, p: float, q: float
-) -> float:
-    """Return X/Y > q if a marked arm has one, else 0. Marks come with 1 - exp(-p/(1-p)) >= p."""
-    x = _tilted(stream, n, over_hits, under_hits, s)
-    if not x > q:
-        return 0.0
-    keep = math.exp(s * math.log(q / x)) * p / -math.expm1(-p / (1.0 - p))
-    return x if uniform(stream) < keep else 0.0
-
-
-@compiled
-def _set_weight(weights: Floats, arm: int, rate: float) -> None:
-    node = (weights.size >> 1) + arm
-    weights[node] = rate
-    node >>= 1
-    while node >= 1:
-        weights[node] = weights[2 * node] + weights[2 * node + 1]
-        node >>= 1
-
-
-@compiled
-def _pick(weights: Floats, x: float) -> int:
-    """Return the arm at position x of the rates laid end to end."""
-    node, half = 1, weights.size >> 1
-    while node < half:
-        node <<= 1
-        if x >= weights[node] and weights[node + 1] > 0.0:
-            x -= weights[node]
-            node += 1
-    return node - half
 
 
 @compiled
@@ -116,12 +47,12 @@ def _watch(
     row = rows[start[k] + int(n[k])]
     tilt[k], bound[k] = tail(n[k], row[4], row[5], own[LOG_LEVEL])
     if bound[k] > _TOO_LIKELY:
-        _set_weight(weights, k, 0.0)
+        set_weight(weights, k, 0.0)
         rivals[int(own[RIVALS])] = k
         own[RIVALS] += 1.0
         own[SIMPLE] = 0.0
     else:
-        _set_weight(weights, k, bound[k] / (1.0 - bound[k]))
+        set_weight(weights, k, bound[k] / (1.0 - bound[k]))
 
 
 @compiled
@@ -163,7 +94,7 @@ def _refresh(
     if own[BOUND] > _TOO_LIKELY:
         return
     own[LEADER] = leader
-    _set_weight(weights, leader, 0.0)
+    set_weight(weights, leader, 0.0)
     for k in range(arms):
         if k != leader:
             _watch(rows, start, n, k, own, tilt, bound, weights, rivals)
@@ -205,17 +136,17 @@ def decide(
         left -= own[CLOCK]
         own[CLOCK] = -math.log1p(-uniform(stream))
         x = uniform(stream) * rate
-        k = leader if x < fall else _pick(weights, x - fall)
+        k = leader if x < fall else pick(weights, x - fall)
         if marked[k] == s.plays:
             continue
         marked[k] = s.plays
         row = rows[start[k] + int(n[k])]
         if k == leader:
-            y = _accepted(stream, n[k], row[5], row[4], own[TILT], own[BOUND], 1.0 / level)
+            y = accepted(stream, n[k], row[5], row[4], own[TILT], own[BOUND], 1.0 / level)
             if y > 0.0:
                 fell, low = True, 1.0 / y
         else:
-            y = _accepted(stream, n[k], row[4], row[5], tilt[k], bound[k], level)
+            y = accepted(stream, n[k], row[4], row[5], tilt[k], bound[k], level)
             if y > best:
                 best, arm = y, k
     own[CLOCK] -= left
