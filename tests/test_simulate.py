@@ -102,6 +102,27 @@ def test_shares_of_ones_own():
     assert result.values.shape == (1, 2, 3)
 
 
+@pytest.mark.parametrize(("library", "use"), [("pyarrow", "table"), ("matplotlib", "plot")])
+def test_what_an_extra_brings_is_asked_for_by_name(library, use):
+    """In a process that cannot import the library; all else works there."""
+    program = (
+        "import sys, bursar\n"
+        f"sys.modules['{library}'] = None\n"
+        "result = bursar.simulate('uniform', 'S-Br-10', 1, budget_plays=100)\n"
+        "assert result.summary()\n"
+        "try:\n"
+        f"    getattr(result, '{use}')()\n"
+        "except bursar.errors.MissingExtra as error:\n"
+        "    print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == (
+        f"this needs {library}, which is not installed; pip install 'bursar[paper]'\n"
+    )
+
+
 def test_a_picture():
     figure = bursar.simulate(
         ["omega-ucb:rho=1", "bts", "uniform"], ["S-Br-10", "S-Bt-10"], **SMALL

@@ -13,7 +13,7 @@ from bursar.checks import Floats
 from bursar.errors import MissingExtra
 from bursar.plan import Plan
 
-__all__ = ["Result", "Unit"]
+__all__ = ["Result", "Unit", "extra"]
 
 
 class Unit(NamedTuple):
@@ -74,7 +74,7 @@ class Result:
     @property
     def table(self) -> Any:
         """The result as a pyarrow table, one row a share of a game."""
-        return _extra("bursar.arrow", "pyarrow").table(self)
+        return extra("bursar.arrow", "pyarrow").table(self)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Hand the table to any library that speaks Arrow, as in ``polars.DataFrame(result)``."""
@@ -82,7 +82,7 @@ class Result:
 
     def plot(self, **options: Any) -> Any:
         """Draw mean regret over the budget, a panel a setting; returns a matplotlib figure."""
-        return _extra("bursar.figures.curves", "matplotlib").curves(self, **options)
+        return extra("bursar.figures.curves", "matplotlib").curves(self, **options)
 
     def summary(self, by_problem: bool = False) -> list[dict[str, Any]]:
         """Return mean, spread and median of regret by setting, policy and share of the budget.
@@ -123,7 +123,7 @@ class Result:
             }
 
 
-def _extra(module: str, library: str) -> Any:
+def extra(module: str, library: str) -> Any:
     """Import a part of bursar that stands on a library of the extra ``paper``."""
     try:
         return import_module(module)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import typer
@@ -11,7 +10,7 @@ import typer
 from bursar.cli.output import console, new_table, print_json, progress_bar
 from bursar.errors import InvalidInput
 from bursar.plan import Plan, plan
-from bursar.result import Result, Unit
+from bursar.result import Result, Unit, extra
 from bursar.simulate import units
 
 __all__ = ["DEMO", "demo_command", "simulate_command"]
@@ -34,9 +33,10 @@ def simulate_command(
     """Play a plan, print its summary, and write its table if asked to."""
     if out is not None and not out.parent.is_dir():
         raise InvalidInput(f"--out must be in a folder that exists, got {out}; make {out.parent}")
+    arrow = extra("bursar.arrow", "pyarrow") if out is not None else None  # before hours of play
     result, whole = play(todo, jobs)
-    if out is not None:
-        import_module("bursar.arrow").write(result, out)
+    if arrow is not None:
+        arrow.write(result, out)
         typer.echo(f"wrote {out}", err=True)
     if as_json:
         rows = result.summary(by_problem)
@@ -50,6 +50,9 @@ def simulate_command(
 
 def demo_command(repetitions: int, seed: int, picture: Path, as_json: bool) -> None:
     """Compare a few policies on the paper's smallest setting, in a table and a picture."""
+    extra("bursar.figures.curves", "matplotlib")
+    if not picture.parent.is_dir():
+        raise InvalidInput(f"--picture must be in a folder that exists, got {picture}")
     todo = plan(DEMO, "S-Br-10", repetitions, seed=seed)
     result, whole = play(todo, None)
     if as_json:

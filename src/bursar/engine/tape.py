@@ -81,7 +81,7 @@ class Tape:
                 " play with a smaller budget"
             )
         if self.used + size > self.rows.shape[0]:
-            grown = min(self.limit, max(self.used + size, 3 * self.rows.shape[0] // 2))
+            grown = min(self.limit, max(self.used + size, 2 * self.rows.shape[0]))
             grown = grown >> self.bits << self.bits
             self.rows = _longer(self.rows, grown)
             self.spans = _longer(self.spans, grown >> self.bits)
