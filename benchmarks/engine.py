@@ -7,7 +7,6 @@ Run it with ``make bench``; ``make bench ARGS="--full --large --data ads.csv"`` 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import math
 import os
@@ -25,7 +24,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from peers import ARMS, microseconds
+from peers import ARMS, microseconds, others, table, twin_of_omega
 from rich.console import Console
 from rich.table import Table
 
@@ -38,18 +37,14 @@ from bursar.plan import BUDGET_PLAYS, SHARES
 from bursar.settings.store import find
 
 OMEGA = "omega-ucb:rho=0.25"
-RHO = ("1/64", "1/32", "1/16", "1/8", "1/4", "1/2", "1", "2")
-OTHERS = ("ucb-b2", "b-greedy", "budget-ucb", "ucb-sc-plus", "m-ucb", "c-ucb", "i-ucb", "bts")
-PAPER = [f"{name}:rho={rho}" for name in ("omega-ucb", "omega-star-ucb") for rho in RHO]
-PAPER += OTHERS
-SIZES = 10, 50, 100
-SYNTHETIC = [f"{kind}-{arms}" for kind in ("S-Br", "S-GBr", "S-Bt") for arms in SIZES]
-BUDGETS = {100: 80_000.0, 100_000: 250_000.0, 1_000_000: 2_500_000.0}  # for long horizons
+PAPER = [f"{p}:rho={2.0**i}" for p in ("omega-ucb", "omega-star-ucb") for i in range(-6, 2)]
+PAPER += ["ucb-b2", "b-greedy", "budget-ucb", "ucb-sc-plus", "m-ucb", "c-ucb", "i-ucb", "bts"]
+SYNTHETIC = [f"{kind}-{arms}" for kind in ("S-Br", "S-GBr", "S-Bt") for arms in (10, 50, 100)]
+BUDGETS = {100: 80_000.0, 100_000: 135_000.0, 1_000_000: 1_350_000.0}  # long: 3e6, 3e6, 3e7 plays
 PEERS = Path(__file__).parent.parent / ".venv-peers/bin/python"
-HEADER = ("what", "must", "aim", "measured", "verdict")
 
-Row = tuple[str, str, str, str, str]
-Measure = Callable[[argparse.Namespace], Iterator[Row]]
+Row = tuple[str, ...]
+Taken = tuple[float, int]  # seconds and plays
 
 
 @dataclass(frozen=True)
@@ -63,18 +58,16 @@ class Target:
 
     def row(self, what: str, value: float, note: str = "") -> Row:
         sign = 1.0 if self.at_least else -1.0
-        met = "met" if math.isnan(self.aim) else "must met"
-        verdict = "MISSED" if sign * value < sign * self.must else met
-        if sign * value >= sign * self.aim:
-            verdict = "aim met"
-        measured = f"{self._text(value)} ({note})" if note else self._text(value)
+        aim, must = (sign * value >= sign * goal for goal in (self.aim, self.must))
+        below = "must met" if math.isfinite(self.must) else "aim missed"
+        verdict = "aim met" if aim else below if must else "MISSED"
+        measured = self._text(value) + (f" ({note})" if note else "")
+        if math.isnan(value):
+            measured, verdict = note, "not run"
         return what, self._text(self.must), self._text(self.aim), measured, verdict
 
-    def skipped(self, what: str, why: str) -> Row:
-        return what, self._text(self.must), self._text(self.aim), why, "not run"
-
     def _text(self, value: float) -> str:
-        if math.isnan(value):
+        if not math.isfinite(value):
             return "-"
         digits = 0 if value == int(value) or value >= 100 else 1 if value >= 10 else 2
         return f"{value:,.{digits}f}{'' if self.unit == 'x' else ' '}{self.unit}"
@@ -82,39 +75,35 @@ class Target:
 
 def paper(options: argparse.Namespace) -> Iterator[Row]:
     """The whole paper: all settings, 24 configurations, 100 repetitions."""
-    settings, missing = list(SYNTHETIC), " without FB-Br and FB-Bt: no ads, give --data"
+    settings, places = SYNTHETIC, "9 settings without FB-Br and FB-Bt: no ads, give --data"
     try:
         options.data = find(options.data)
-        settings, missing = [*settings, "FB-Br", "FB-Bt"], ""
+        settings, places = [*SYNTHETIC, "FB-Br", "FB-Bt"], "11 settings"
     except MissingData:
         if options.data is not None:
             raise
     repetitions = 100 if options.full else options.repetitions
     bursar.simulate(PAPER, "S-Br-10", 1, budget_plays=100)  # compiles
-    taken = _seconds(
-        lambda: bursar.simulate(PAPER, settings, repetitions, data=options.data, progress=_progress)
-    )
-    note = f"{len(settings)} settings{missing}; "
-    note += "all run" if options.full else f"extrapolated from {repetitions} repetitions"
+    more = {"data": options.data, "progress": _progress}
+    taken = _seconds(lambda: bursar.simulate(PAPER, settings, repetitions, **more))
+    how = "all run" if options.full else f"extrapolated from {repetitions} repetitions"
     what = f"whole paper, 100 repetitions, {len(PAPER)} configurations, {os.cpu_count()} cores"
-    yield Target(600, 180, "s").row(what, taken * 100 / repetitions, note)
+    yield Target(600, 180, "s").row(what, taken * 100 / repetitions, f"{places}; {how}")
 
 
 def against_twin(options: argparse.Namespace) -> Iterator[Row]:
     """ω-UCB on S-Br against plain Python."""
     for arms, target in ((10, Target(2e3, 2e4, "x", True)), (100, Target(1e4, 1e5, "x", True))):
         ours, tapes = _loop_ns(OMEGA, arms, repeats=5)
-        plain = sum(_twin_ns(tape, 3000) for tape in tapes) / len(tapes)
+        plain = sum(_twin_ns(tape) for tape in tapes) / len(tapes)
         note = f"{ours:.1f} ns against {plain / 1000:,.1f} µs a play"
         yield target.row(f"ω-UCB, K = {arms}, against a plain-Python twin", plain / ours, note)
 
 
 def lazy_against_plain(options: argparse.Namespace) -> Iterator[Row]:
     """Our loops against our own compiled look at all arms."""
-    for slug, name, target in (
-        (OMEGA, "ω-UCB", Target(10, 100, "x", True)),
-        ("bts", "BTS", Target(3, 10, "x", True)),
-    ):
+    omega, bts = Target(10, 100, "x", True), Target(3, 10, "x", True)
+    for slug, name, target in ((OMEGA, "ω-UCB", omega), ("bts", "BTS", bts)):
         ours, tapes = _loop_ns(slug, 100, repeats=3)
         plain, _ = _loop_ns(slug, 100, "plain", tapes=tapes)
         note = f"{ours:.1f} against {plain:,.0f} ns a play"
@@ -125,13 +114,11 @@ def many_arms(options: argparse.Namespace) -> Iterator[Row]:
     """What a play costs with 100,000 arms over one with 100."""
     few, many = _horizon(100), _horizon(100_000)
     plays = f"{few['plays']:.1e} and {many['plays']:.1e} plays"
-    for kind, words in (("again", "tapes drawn"), ("first", "tapes drawn on the way")):
+    for kind, words in (("again", "drawn tapes"), ("first", "tapes drawn on the way")):
         ns = [game[kind] / game["plays"] * 1e9 for game in (few, many)]
-        yield Target(15, 5).row(
-            f"a play at K = 100,000 over one at K = 100, {words}",
-            ns[1] / ns[0],
-            f"{ns[1]:,.1f} over {ns[0]:,.1f} ns; {plays}",
-        )
+        what = f"a play at K = 100,000 over one at K = 100, {words}"
+        note = f"{ns[1]:,.1f} over {ns[0]:,.1f} ns; {plays}"
+        yield Target(15, 5).row(what, ns[1] / ns[0], note)
 
 
 def million_arms(options: argparse.Namespace) -> Iterator[Row]:
@@ -139,101 +126,55 @@ def million_arms(options: argparse.Namespace) -> Iterator[Row]:
     what = "K = 1,000,000, ω-UCB: "
     memory, seconds = Target(2, unit="GB"), Target(math.inf, 10, "s")
     if not options.large:
-        yield memory.skipped(what + "memory", "not run (use --large)")
+        yield memory.row(what + "memory", math.nan, "not run (use --large)")
         return
-    command = [sys.executable, __file__, "--child"]
+    how = {"stdout": subprocess.PIPE, "timeout": 900, "check": True}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=True)
+        done = subprocess.run([sys.executable, __file__, "--child"], **how)
     except subprocess.SubprocessError as error:
         yield memory.row(what + "memory", math.inf, str(error)[:80])
         return
     game = json.loads(done.stdout)
-    yield memory.row(what + "memory", game["bytes"] / 1e9, f"{game['plays']:.1e} plays")
-    note = f"{game['again']:.1f} s with tapes drawn"
-    yield seconds.row(what + "seconds with drawing tapes", game["first"], note)
+    yield memory.row(what + "memory", game["KiB"] * 1024 / 1e9, f"{game['plays']:.1e} plays")
+    note = f"{game['again']:.1f} s on drawn tapes"
+    yield seconds.row(what + "time, tapes drawn on the way", game["first"], note)
 
 
 def threads(options: argparse.Namespace) -> Iterator[Row]:
     """Two threads against one."""
     policies = [OMEGA, "omega-star-ucb:rho=0.25", "ucb-b2", "budget-ucb", "bts"]
-    one, two = (
-        min(
-            _seconds(lambda j=jobs: bursar.simulate(policies, "S-Br-50", 40, jobs=j))
-            for _ in range(2)
-        )
-        for jobs in (1, 2)
-    )
-    yield Target(1.7, 1.9, "x", True).row(
-        "two threads against one", one / two, f"{one:.1f} s against {two:.1f} s"
-    )
+    games = [lambda j=jobs: bursar.simulate(policies, "S-Br-50", 80, jobs=j) for jobs in (1, 2)]
+    one, two = (min(_seconds(game) for _ in range(2)) for game in games)
+    target, note = Target(1.7, 1.9, "x", True), f"{one:.1f} s against {two:.1f} s"
+    yield target.row("two threads against one", one / two, note)
 
 
-def one_decision(options: argparse.Namespace) -> Iterator[Row]:
-    """Choose and record from Python."""
+def waits(options: argparse.Namespace) -> Iterator[Row]:
+    """What users wait for: one decision, the first command after installation, the second."""
     yield Target(10, 2, "µs").row("choose + record from Python, K = 100", _decision_us(OMEGA, 100))
-
-
-def start(options: argparse.Namespace) -> Iterator[Row]:
-    """The first command after installation, and the second."""
     command = [sys.executable, "-m", "bursar", "simulate", "S-Br-10", "--repetitions", "1"]
     command += ["--policy", "omega-star-ucb:rho=0.25"]
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+        how = {"env": {**os.environ, "NUMBA_CACHE_DIR": folder}, "stdout": subprocess.DEVNULL}
         for words, must in (("cold start of bursar simulate", 10), ("its second start", 2)):
-            taken = _seconds(
-                lambda: subprocess.run(command, env=environment, capture_output=True, check=True)
-            )
+            taken = _seconds(lambda: subprocess.run(command, check=True, **how))
             yield Target(must, unit="s").row(words, taken)
 
 
-MEASURES: tuple[Measure, ...] = (
-    paper, against_twin, lazy_against_plain, many_arms, million_arms, threads, one_decision, start,
-)  # fmt: skip
+MEASURES = paper, against_twin, lazy_against_plain, many_arms, million_arms, threads, waits
 
 
-class TwinArm:
-    """An arm as an object that computes its own index, by the textbook form of Wilson's bounds."""
-
-    def __init__(self) -> None:
-        self.plays, self.reward, self.cost, self.index = 0, 0.0, 0.0, math.inf
-
-    def update(self, z2: float) -> None:
-        floor = self._bound(self.cost / self.plays, z2, -1.0) if self.cost > 0.0 else 0.0
-        ceiling = self._bound(self.reward / self.plays, z2, 1.0)
-        self.index = ceiling / floor if floor > 0.0 else math.inf
-
-    def _bound(self, mean: float, z2: float, side: float) -> float:
-        n = self.plays
-        half = math.sqrt(z2 * (mean * (1.0 - mean) / n + z2 / (4.0 * n * n)))
-        return (mean + z2 / (2.0 * n) + side * half) / (1.0 + z2 / n)
-
-
-def _twin_ns(tape: Tape, plays: int) -> float:
-    """Play a tape with objects, all of them updated at each play; check that it plays as we do."""
-    problem = tape.problem
-    chosen = run(
-        bursar.policy(f"{OMEGA},ties=first"), tape, BUDGET_PLAYS * problem.min_cost, np.ones(1),
-        (0,), record=True,
-    ).choices  # fmt: skip
+def _twin_ns(tape: Tape, plays: int = 3000) -> float:
+    """Play a tape with Python objects; say so if they do not choose as we do."""
+    policy, budget = bursar.policy(f"{OMEGA},ties=first"), BUDGET_PLAYS * tape.problem.min_cost
+    ours = run(policy, tape, budget, np.ones(1), (0,), record=True).choices[:plays]
     rows = [tape.rows[s : s + n, :2] for s, n in zip(tape.start, tape.length, strict=True)]
     outcomes = [np.diff(row, axis=0).tolist() for row in rows]
-    arms = [TwinArm() for _ in rows]
-    choices: list[int] = []
-
-    def game() -> None:
-        for t in range(plays):
-            if t >= len(arms):
-                z2 = 2.0 * 0.25 * math.log(t + 1.0)
-                for arm in arms:
-                    arm.update(z2)
-            k = t if t < len(arms) else max(range(len(arms)), key=lambda a: arms[a].index)
-            arm, (reward, cost) = arms[k], outcomes[k][arms[k].plays]
-            arm.plays, arm.reward, arm.cost = arm.plays + 1, arm.reward + reward, arm.cost + cost
-            choices.append(k)
-
-    taken = _seconds(game)
-    if choices != chosen[:plays].tolist():
-        print(f"the twin plays otherwise on {problem.name}", file=sys.stderr)
+    begin = time.perf_counter()
+    choices = twin_of_omega(0.25, outcomes, plays)
+    taken = time.perf_counter() - begin
+    if choices != ours.tolist():
+        raise SystemExit(f"the twin plays otherwise on {tape.problem.name}")
     return taken / plays * 1e9
 
 
@@ -247,7 +188,7 @@ def _loop_ns(
         tapes = [Tape(p, (0, i, 0), columns_for([policy])) for i, p in enumerate(problems)]
         for tape in tapes:
             _game(policy, tape, BUDGET_PLAYS * tape.problem.min_cost)
-    _compile(policy, loop)
+    _game(policy, tapes[0], 5.0, loop)  # compiles
     best = [
         min(_game(policy, t, BUDGET_PLAYS * t.problem.min_cost, loop) for _ in range(repeats))
         for t in tapes
@@ -258,26 +199,22 @@ def _loop_ns(
 def _horizon(arms: int) -> dict[str, float]:
     """Play long on uniform means: seconds with the drawing of the tape, and on the drawn tape."""
     policy = bursar.policy(OMEGA)
-    _compile(policy, "auto")
+    _game(
+        policy, Tape(bursar.Bernoulli([0.5], [0.5]), (0,), columns_for([policy])), 5.0
+    )  # compiles
     problem = bursar.Bernoulli.random(arms, 1, cost_low=0.01)
     begin = time.perf_counter()
     tape = Tape(problem, (0, 0, 0), columns_for([policy]))
     _, plays = _game(policy, tape, BUDGETS[arms])
     first = time.perf_counter() - begin
-    return {"plays": plays, "first": first, "again": _game(policy, tape, BUDGETS[arms])[0]}
+    again = min(_game(policy, tape, BUDGETS[arms])[0] for _ in range(2))
+    return {"plays": plays, "first": first, "again": again}
 
 
-def _game(
-    policy: bursar.Policy, tape: Tape, budget: float, loop: str = "auto"
-) -> tuple[float, int]:
+def _game(policy: bursar.Policy, tape: Tape, budget: float, loop: str = "auto") -> Taken:
     begin = time.perf_counter()
     game = run(policy, tape, budget, np.array(SHARES), (0,), loop=loop)
     return time.perf_counter() - begin, int(game.plays[-1])
-
-
-def _compile(policy: bursar.Policy, loop: str) -> None:
-    coins = Tape(bursar.Bernoulli([0.5, 0.4], [0.5, 0.6]), (0,), columns_for([policy]))
-    run(policy, coins, 5.0, np.ones(1), (0,), loop=loop)
 
 
 def _decision_us(slug: str, arms: int) -> float:
@@ -285,49 +222,24 @@ def _decision_us(slug: str, arms: int) -> float:
     return microseconds(lambda r, c: learner.record(learner.choose(), r, c), arms + 10)
 
 
-def beside_peers() -> tuple[list[tuple[str, ...]], str]:
-    """One decision of bursar, then of the other libraries if their environment is there."""
-    rows = [
-        (f"bursar {bursar.__version__}", slug, *(f"{_decision_us(slug, k):,.1f}" for k in ARMS))
-        for slug in (OMEGA, "bts")
-    ]
-    if not PEERS.exists():
-        return rows, f"MABWiser, River and SMPyBandits not measured: no {PEERS}; run make bench"
-    script = Path(__file__).with_name("peers.py")
-    done = subprocess.run([PEERS, script], stdout=subprocess.PIPE, text=True, check=True)
-    for peer, result in json.loads(done.stdout).items():
-        if "error" in result:
-            rows.append((peer, f"did not run: {result['error']}", *("-" for _ in ARMS)))
-        for policy, taken in result.get("us", {}).items():
-            cells = (f"{taken[str(k)]:,.1f}" for k in ARMS)
-            rows.append((f"{peer} {result['version']}", policy, *cells))
-    return rows, "Rewards only, no costs or budget: the peers know none."
-
-
 def machine() -> str:
     """Say what was measured on what, and when."""
-    info = Path("/proc/cpuinfo")
-    models = [line for line in info.open() if "model name" in line] if info.exists() else []
-    model = models[0].split(":")[1].strip() if models else platform.processor() or "unknown"
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=PEERS.parents[2], capture_output=True,
-        text=True, check=False,
-    ).stdout.strip()  # fmt: skip
-    load = ", ".join(f"{x:.2f}" for x in os.getloadavg())
-    return (
-        f"bursar {bursar.__version__} ({commit or 'no commit'}), Python"
-        f" {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}\n"
-        f"{model}, {os.cpu_count()} cores, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC,"
-        f" load average {load}"
-    )
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if sys.platform == "linux" else []
+    model = next((x.split(": ")[1] for x in lines if "model name" in x), platform.processor())
+    git = ["git", "-C", str(PEERS.parents[2]), "describe", "--always", "--dirty"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+    when, load = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", f"load {os.getloadavg()[0]:.2f}"
+    versions = f"numpy {np.__version__}, numba {numba.__version__}"
+    what = f"bursar {bursar.__version__} ({commit}), Python {platform.python_version()}, {versions}"
+    return f"{what}\n{model}, {os.cpu_count()} cores, {when}, {load}"
 
 
 def show(out: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Print a table, and return it as Markdown."""
-    table = Table(*header, box=None, header_style="bold", pad_edge=False)
+    grid = Table(*header, box=None, header_style="bold", pad_edge=False)
     for row in rows:
-        table.add_row(*row)
-    out.print(table, highlight=False)
+        grid.add_row(*row)
+    out.print(grid, highlight=False)
     lines = [header, ["---"] * len(header), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -336,22 +248,26 @@ def main() -> None:
     """Measure, print, and write Markdown if asked to."""
     options = _options()
     if options.child:
-        peak = _horizon(1_000_000)
-        peak["bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        print(json.dumps(peak))
+        game, used = _horizon(1_000_000), resource.getrusage(resource.RUSAGE_SELF)
+        print(json.dumps({**game, "KiB": used.ru_maxrss}))
         return
     out, about = Console(width=160), machine()
     out.print(about, "\n", highlight=False)
     rows: list[Row] = []
     for measure in MEASURES:
         print(f"measuring: {measure.__doc__}", file=sys.stderr, flush=True)
-        rows += measure(options)
-        gc.collect()
-    text = show(out, HEADER, rows)
-    peers, note = beside_peers()
+        begin, elsewhere = time.perf_counter(), others()
+        done = list(measure(options))
+        busy = (others() - elsewhere) / (time.perf_counter() - begin)
+        spoilt = f", but {busy:.1f} cores busy elsewhere" if busy > 0.1 else ""
+        rows += [(*row[:-1], row[-1] + spoilt) for row in done]
+    text = show(out, ("what", "must", "aim", "measured", "verdict"), rows)
+    ours = {slug: [f"{_decision_us(slug, k):,.1f}" for k in ARMS] for slug in (OMEGA, "bts")}
+    peers = [(f"bursar {bursar.__version__}", slug, *cells) for slug, cells in ours.items()]
+    more, note = table(PEERS)
     header = ("one decision, µs", "policy", *(f"K = {arms:,}" for arms in ARMS))
     out.print()
-    text += f"\n{show(out, header, peers)}\n{note}\n"
+    text += f"\n{show(out, header, peers + more)}\n{note}\n"
     out.print(note, highlight=False)
     if options.markdown:
         options.markdown.write_text(f"{about}\n\n{text}".replace("\n", "  \n", 1))
@@ -359,12 +275,13 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=2, help="of the paper, to extrapolate")
-    parser.add_argument("--full", action="store_true", help="run all 100 repetitions")
-    parser.add_argument("--large", action="store_true", help="play a million arms too")
-    parser.add_argument("--data", type=Path, help="the Facebook ads, if bursar data has none")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file too")
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    add = parser.add_argument
+    add("--repetitions", type=int, default=2, help="of the paper, to extrapolate from")
+    add("--full", action="store_true", help="run all 100 repetitions of the paper")
+    add("--large", action="store_true", help="play a million arms too")
+    add("--data", type=Path, help="the Facebook ads, if bursar data has none")
+    add("--markdown", type=Path, help="write the tables to this file too")
+    add("--child", action="store_true", help=argparse.SUPPRESS)  # a million arms, in this process
     return parser.parse_args()
 
 

@@ -1,20 +1,24 @@
-"""One decision, choose and update, of other bandit libraries from Python; printed as JSON.
+"""What bursar is measured against: other libraries, and ω-UCB as plain Python objects.
 
-It runs in an environment of its own (``.venv-peers``, made by ``make bench`` from ``peers.txt``)
-and knows nothing of bursar. A library that does not run says why and does not stop the others.
+As a script it prints what one decision, choose and update, of each library takes, as JSON. It runs
+in an environment of its own (``.venv-peers``, made by ``make bench`` from ``peers.txt``), without
+bursar. A library that does not run says why and does not stop the others.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 ARMS = 10, 100, 1000
@@ -40,6 +44,16 @@ def _seconds(step: Step, coins: list[tuple[float, float]]) -> float:
     for reward, cost in coins:
         step(reward, cost)
     return time.perf_counter() - start
+
+
+def others() -> float:
+    """Return the seconds that all but this process and its children computed; 0 if unknown."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return 0.0
+    user, nice, system, _, _, irq, soft, steal = map(int, stat.read_text().split()[1:9])
+    busy = user + nice + system + irq + soft + steal
+    return busy / os.sysconf("SC_CLK_TCK") - sum(os.times()[:4])
 
 
 def mabwiser(arms: int) -> dict[str, Step]:
@@ -94,6 +108,56 @@ def measure(peer: str) -> dict[str, Any]:
         return {"version": version(peer), "us": taken}
     except Exception as error:  # whatever an old library does on a new Python
         return {"error": f"{type(error).__name__}: {error}"}
+
+
+def table(python: Path) -> tuple[list[tuple[str, ...]], str]:
+    """Run this script in the peers' environment; return the rows of a table, and a remark."""
+    if not python.exists():
+        return [], f"MABWiser, River and SMPyBandits not measured: no {python}; run make bench"
+    done = subprocess.run([python, __file__], stdout=subprocess.PIPE, text=True, check=True)
+    rows = []
+    for peer, result in json.loads(done.stdout).items():
+        if "error" in result:
+            rows.append((peer, f"did not run: {result['error']}", *("-" for _ in ARMS)))
+        for policy, taken in result.get("us", {}).items():
+            cells = (f"{taken[str(arms)]:,.1f}" for arms in ARMS)
+            rows.append((f"{peer} {result['version']}", policy, *cells))
+    return rows, "The peers' policies know rewards only, no costs and no budget."
+
+
+class TwinArm:
+    """An arm as an object that computes its own index, by the textbook form of Wilson's bounds."""
+
+    def __init__(self) -> None:
+        self.plays, self.reward, self.cost, self.index = 0, 0.0, 0.0, math.inf
+
+    def update(self, z2: float) -> None:
+        floor = self._bound(self.cost / self.plays, z2, -1.0) if self.cost > 0.0 else 0.0
+        ceiling = self._bound(self.reward / self.plays, z2, 1.0)
+        self.index = ceiling / floor if floor > 0.0 else math.inf
+
+    def _bound(self, mean: float, z2: float, side: float) -> float:
+        n = self.plays
+        half = math.sqrt(z2 * (mean * (1.0 - mean) / n + z2 / (4.0 * n * n)))
+        return (mean + z2 / (2.0 * n) + side * half) / (1.0 + z2 / n)
+
+
+def twin_of_omega(rho: float, outcomes: list[list[list[float]]], plays: int) -> list[int]:
+    """Play ω-UCB on given (reward, cost) of each arm, every arm updated at every play."""
+    arms = [TwinArm() for _ in outcomes]
+    choices = []
+    for t in range(plays):
+        k = t
+        if t >= len(arms):
+            z2 = 2.0 * rho * math.log(t + 1.0)
+            for arm in arms:
+                arm.update(z2)
+            k = max(range(len(arms)), key=lambda a: arms[a].index)
+        arm = arms[k]
+        reward, cost = outcomes[k][arm.plays]
+        arm.plays, arm.reward, arm.cost = arm.plays + 1, arm.reward + reward, arm.cost + cost
+        choices.append(k)
+    return choices
 
 
 if __name__ == "__main__":

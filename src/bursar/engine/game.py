@@ -54,12 +54,13 @@ def run(
     noted = np.zeros((shares.size, 3))
     choices = np.empty(_CHUNK if record else 0, dtype=np.int32)
     kernel, own = loop_of(policy, loop, problem.arms)
+    lost = problem.regret  # computed at each look: once is enough
     kept: list[NDArray[np.int32]] = []
     end = PAUSED
     while end != DONE:
         end = kernel(
             p, tape.rows, tape.spans, tape.bits, tape.start, tape.length, n, state, *own,
-            problem.regret, marks, noted, choices, stream,
+            lost, marks, noted, choices, stream,
         )  # fmt: skip
         if record and end != SHORT:
             kept.append(choices[: state["filled"][0]].copy())
@@ -67,7 +68,7 @@ def run(
         if end == SHORT:
             tape.extend(int(state["short"][0]))
     rest = slice(int(state["mark"][0]), None)  # shares that the game did not reach
-    noted[rest] = state["plays"][0], state["spent"][0], n @ problem.regret
+    noted[rest] = state["plays"][0], state["spent"][0], n @ lost
     return Game(
         noted[:, 0].astype(np.int64),
         noted[:, 1],

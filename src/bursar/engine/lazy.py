@@ -75,6 +75,11 @@ def certify(
 ) -> tuple[float, int]:  # fmt: skip
     """Return a bound of an arm's index that is below ``best``, and until when it holds."""
     gap = best - here
+    if best == math.inf:  # as long as infinite arms are left no finite one matters: look far ahead
+        ahead = 1000 * plays
+        bound = evaluate_row(p, rows, at, n, clock(p, float(ahead))) * _SLACK
+        if bound < math.inf:
+            return bound, ahead
     if gap > 0.0:
         limit = best if best == math.inf else best - 0.25 * gap
         for _ in range(8):
