@@ -29,7 +29,7 @@ BYTES = 3_000_000_000
 
 _CHUNK_BITS, _FEW_BITS = 6, 3
 _MANY_ARMS = 20_000
-_FIRST, _LATER = 1, 2
+_FIRST, _LATER, _TRIALS = 1, 2, 3
 
 
 class Tape:
@@ -90,12 +90,15 @@ class Tape:
 
     def _write(self, arms: Any, have: int, more: int, rng: np.random.Generator) -> None:
         reward, cost = self.problem.sample(rng, arms, more)
-        trials = rng.random((2, arms.size, more)) if self.rows.shape[1] == COLUMNS else _NONE
+        trials = _NONE
+        if self.rows.shape[1] == COLUMNS:  # a stream apart: outcomes must not depend on who plays
+            draw = self._generator(int(arms[0]), _TRIALS, have)
+            trials = draw.random((2, arms.size, more))
         _kernel()(self.rows, self.spans, self.bits, self.start[arms], have, reward, cost, trials)
 
-    def _generator(self, arm: int, part: int) -> np.random.Generator:
+    def _generator(self, arm: int, *part: int) -> np.random.Generator:
         seed, *position = self._seed
-        key = np.random.SeedSequence(seed, spawn_key=(*position, part, arm))
+        key = np.random.SeedSequence(seed, spawn_key=(*position, *part, arm))
         return np.random.Generator(np.random.SFC64(key))
 
 

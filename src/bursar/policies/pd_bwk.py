@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -124,8 +124,3 @@ class PDBwK(Policy):
         if self.horizon is None:
             return Params(c_rad, 0.0, 0.0)
         return Params(c_rad, budget / plays, math.log1p(math.sqrt(math.log(2.0) / budget)))
-
-
-def weights(memory: Floats) -> Any:
-    """Return the dual weights of budget and time, scaled so that the larger is 1."""
-    return np.exp(memory - memory.max())
