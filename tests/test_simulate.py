@@ -47,6 +47,7 @@ def test_the_table_goes_to_any_dataframe():
     assert table.num_rows == 4 * 2 * 100
     assert table.column_names == [
         "setting", "problem", "repetition", "policy", "budget_share", "plays", "spent", "regret",
+        "optimum",
     ]  # fmt: skip
     assert pa.table(result).equals(table)
     assert set(table["policy"].to_pylist()) == {"bts", "uniform"}

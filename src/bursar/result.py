@@ -22,6 +22,7 @@ class Unit(NamedTuple):
     setting: int
     repetition: int
     problems: list[str]
+    optima: list[float]  # what the best arm brings for the whole budget, a problem
     games: list[Floats]
 
 
@@ -40,6 +41,7 @@ class Result:
     problem: Any
     repetition: Any
     policy: Any
+    optimum: Floats  # what the best arm brings on average for the whole budget, of each game
     values: Floats  # games x shares x 3
     repetitions: int
 
@@ -49,13 +51,15 @@ class Result:
         names: dict[str, int] = {}
         keys: list[tuple[int, int, int, int]] = []
         blocks: list[Floats] = []
+        optima: list[float] = []
         for unit in sorted(units, key=lambda u: u[:2]):
             games = iter(unit.games)
-            for problem in unit.problems:
+            for problem, optimum in zip(unit.problems, unit.optima, strict=True):
                 number = names.setdefault(problem, len(names))
                 for policy in range(len(plan.policies)):
                     keys.append((unit.setting, number, unit.repetition, policy))
                     blocks.append(next(games))
+                    optima.append(optimum)
         columns = np.array(keys, dtype=np.int32).reshape(-1, 4)
         shape = (-1, len(plan.shares), 3)
         return cls(
@@ -67,6 +71,7 @@ class Result:
             columns[:, 1],
             columns[:, 2],
             columns[:, 3],
+            np.array(optima, dtype=np.float64),
             np.array(blocks).reshape(shape),
             plan.repetitions,
         )

@@ -6,16 +6,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-import numpy as np
-
 from bursar.checks import Floats
-from bursar.engine.game import run
-from bursar.engine.kernels import columns_for
-from bursar.engine.tape import Tape
+from bursar.engine.match import match, warm_up
 from bursar.errors import InvalidInput
 from bursar.plan import BUDGET_PLAYS, SHARES, Data, Named, Plan, plan
 from bursar.policies import Policy
-from bursar.problems import Bernoulli, Problem
+from bursar.problems import Problem
 from bursar.result import Result, Unit
 
 __all__ = ["simulate", "units"]
@@ -82,7 +78,7 @@ def units(todo: Plan, jobs: int | None = None) -> Iterator[Unit]:
     workers = (os.cpu_count() or 1) if jobs is None else jobs
     if workers < 1:
         raise InvalidInput(f"jobs must be 1 or more, got {jobs!r}")
-    _compile(todo)
+    warm_up(todo.policies)
     tasks = todo.tasks()
     pool = ThreadPoolExecutor(workers)
     try:
@@ -106,25 +102,13 @@ def _unit(todo: Plan, which: int, repetition: int) -> Unit:
     place = todo.settings[which]
     problems = [place] if isinstance(place, Problem) else place.problems(repetition, todo.data)
     games: list[Floats] = []
+    optima: list[float] = []
     for number, problem in enumerate(problems):
-        games.extend(_games(todo, problem, (todo.seed, which, repetition, number)))
-    return Unit(which, repetition, [p.name or "problem" for p in problems], games)
-
-
-def _games(todo: Plan, problem: Problem, position: tuple[int, ...]) -> Iterator[Floats]:
-    seed, _, repetition, number = position
-    key = seed, repetition, number
-    tape = Tape(problem, key, columns_for(todo.policies))
-    budget = todo.budget_plays * problem.min_cost
-    shares = np.array(todo.shares)
-    for policy in todo.policies:
-        game = run(policy, tape, budget, shares, key, overspend=todo.overspend)
-        yield np.column_stack((game.plays, game.spent, game.regret))
-
-
-def _compile(todo: Plan) -> None:
-    """Play a few coins with each policy, so that threads find its machine code ready."""
-    for policy in todo.policies:
-        size = max(3, policy.round_size)
-        tape = Tape(Bernoulli(np.full(size, 0.5), np.full(size, 0.5)), (0, 0, 0))
-        run(policy, tape, 5.0, np.ones(1), (0,))
+        budget = todo.budget_plays * problem.min_cost
+        key = todo.seed, repetition, number
+        optima.append(budget * problem.reward[problem.best] / problem.cost[problem.best])
+        for played in match(problem, todo.policies, budget, todo.shares, key, todo.overspend):
+            if played.error is not None:
+                raise played.error
+            games.append(played.noted)
+    return Unit(which, repetition, [p.name or "problem" for p in problems], optima, games)

@@ -10,6 +10,7 @@ least and largest mean reward and mean cost, so that a run of plays can be judge
 from __future__ import annotations
 
 from functools import cache
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -48,12 +49,14 @@ class Tape:
         self.start: NDArray[np.int64] = np.arange(arms, dtype=np.int64) * rows
         self.length: NDArray[np.int64] = np.full(arms, rows, dtype=np.int64)
         self.used = arms * rows
+        self.seconds = 0.0  # of drawing
         self.rows: Floats = np.zeros((self.used, columns))
         self.spans: Floats = np.zeros((arms, 4))
         self._write(np.arange(arms, dtype=np.int64), 0, rows - 1, self._generator(0, _FIRST))
 
     def extend(self, arm: int) -> None:
         """Lengthen an arm's tape; its rows move to a larger place in the pool."""
+        began = thread_time()
         have, old = int(self.length[arm]), int(self.start[arm])
         size = 4 * have if have < 4096 else (3 * have // 2) >> self.bits << self.bits
         new = self._room(arm, size)
@@ -67,6 +70,7 @@ class Tape:
         if rng is None:
             rng = self._streams[arm] = self._generator(arm, _LATER)
         self._write(np.array([arm]), have - 1, size - have, rng)
+        self.seconds += thread_time() - began
 
     def _room(self, arm: int, size: int) -> int:
         """Return where ``size`` rows are free; grow the pool if nowhere."""

@@ -1,0 +1,59 @@
+"""A match: several policies, one after the other, on the same problem with the same luck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from time import thread_time
+from typing import NamedTuple
+
+import numpy as np
+
+from bursar.checks import Floats
+from bursar.engine.game import run
+from bursar.engine.kernels import columns_for
+from bursar.engine.tape import Tape
+from bursar.policies import Policy
+from bursar.problems import Bernoulli, Problem
+
+__all__ = ["Played", "match", "warm_up"]
+
+
+class Played(NamedTuple):
+    """One game of a match: plays, spend and regret at each share, or why there are none."""
+
+    noted: Floats
+    seconds: float  # of this thread, without the drawing of outcomes
+    drawing: float
+    error: Exception | None = None
+
+
+def match(
+    problem: Problem,
+    policies: Sequence[Policy],
+    budget: float,
+    shares: Sequence[float],
+    key: tuple[int, ...],
+    overspend: str = "last",
+) -> Iterator[Played]:
+    """Play each policy; one that fails does not keep the others from playing."""
+    tape = Tape(problem, key, columns_for(tuple(policies)))
+    marks = np.array(shares)
+    drawn = 0.0
+    for policy in policies:
+        start = thread_time()
+        try:
+            game = run(policy, tape, budget, marks, key, overspend=overspend)
+            noted: Floats = np.column_stack((game.plays.astype(float), game.spent, game.regret))
+            error: Exception | None = None
+        except Exception as caught:
+            noted, error = np.empty((0, 3)), caught
+        drawing, drawn = tape.seconds - drawn, tape.seconds
+        yield Played(noted, thread_time() - start - drawing, drawing, error)
+
+
+def warm_up(policies: Sequence[Policy]) -> None:
+    """Play a few coins with each policy, so that threads find its machine code ready."""
+    for policy in policies:
+        size = max(3, policy.round_size)
+        tape = Tape(Bernoulli(np.full(size, 0.5), np.full(size, 0.5)), (0, 0, 0))
+        run(policy, tape, 5.0, np.ones(1), (0,))
