@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,11 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from bursar.errors import InvalidData
+from bursar.files import whole_file
 from bursar.result import Result
 from bursar.version import __version__
 
-__all__ = ["result", "table", "write"]
+__all__ = ["read", "result", "table", "write"]
 
 _COLUMNS = (
     "setting", "problem", "repetition", "policy", "budget_share", "plays", "spent", "regret",
@@ -82,9 +82,14 @@ def _coded(column: Any) -> tuple[tuple[str, ...], Any]:
 
 def write(result: Result, path: Path) -> None:
     """Write the table as Parquet, under a temporary name until it is whole."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with whole_file(path) as partial:
+        parquet.write_table(table(result), partial, compression="zstd")
+
+
+def read(path: Path) -> Result:
+    """Return the result that a Parquet file holds."""
     try:
-        parquet.write_table(table(result), partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+        rows = parquet.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise InvalidData(f"cannot read {str(path)!r} as Parquet: {error}") from error
+    return result(rows)

@@ -20,6 +20,7 @@ __all__ = [
     "UnknownParameter",
     "UnknownPolicy",
     "UnknownSetting",
+    "UnlikeWorkers",
 ]
 
 
@@ -93,3 +94,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if close:
         return f"; did you mean {folded[close[0]]!r}?"
     return f"; known: {', '.join(names)}" if names else ""
+
+
+class UnlikeWorkers(BursarError, RuntimeError):
+    """Workers of a cluster that would compute other numbers than this machine."""

@@ -13,7 +13,10 @@ from bursar.checks import Floats
 from bursar.errors import MissingExtra
 from bursar.plan import Plan
 
-__all__ = ["Result", "Unit", "extra"]
+__all__ = ["EXTRA", "Result", "Unit", "extra"]
+
+EXTRA = ("pyarrow", "matplotlib", "scipy", "jinja2")
+"""Libraries of the extra ``paper``."""
 
 
 class Unit(NamedTuple):
@@ -46,18 +49,25 @@ class Result:
     repetitions: int
 
     @classmethod
-    def of(cls, plan: Plan, units: Sequence[Unit]) -> Result:
-        """Put the units of a plan in order; some may be missing if it was interrupted."""
+    def of(
+        cls, plan: Plan, units: Sequence[Unit], present: Sequence[Sequence[str]] | None = None
+    ) -> Result:
+        """Put the units of a plan in order; some may be missing if it was interrupted.
+
+        ``present`` names the policies of each unit, where some games could not be played.
+        """
+        slugs = tuple(map(str, plan.policies))
+        players = present or [slugs] * len(units)
         names: dict[str, int] = {}
         keys: list[tuple[int, int, int, int]] = []
         blocks: list[Floats] = []
         optima: list[float] = []
-        for unit in sorted(units, key=lambda u: u[:2]):
+        for unit, who in sorted(zip(units, players, strict=True), key=lambda pair: pair[0][:2]):
             games = iter(unit.games)
             for problem, optimum in zip(unit.problems, unit.optima, strict=True):
                 number = names.setdefault(problem, len(names))
-                for policy in range(len(plan.policies)):
-                    keys.append((unit.setting, number, unit.repetition, policy))
+                for slug in who:
+                    keys.append((unit.setting, number, unit.repetition, slugs.index(slug)))
                     blocks.append(next(games))
                     optima.append(optimum)
         columns = np.array(keys, dtype=np.int32).reshape(-1, 4)
@@ -65,7 +75,7 @@ class Result:
         return cls(
             tuple(str(getattr(s, "name", s)) or "problem" for s in plan.settings),
             tuple(names),
-            tuple(map(str, plan.policies)),
+            slugs,
             np.array(plan.shares),
             columns[:, 0],
             columns[:, 1],
@@ -133,8 +143,9 @@ def extra(module: str, library: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is not None and error.name.split(".")[0] == library:
+        missing = (error.name or "").split(".")[0]
+        if missing == library or missing in EXTRA:
             raise MissingExtra(
-                f"this needs {library}, which is not installed; pip install 'bursar[paper]'"
+                f"this needs {missing}, which is not installed; pip install 'bursar[paper]'"
             ) from None
         raise

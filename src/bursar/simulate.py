@@ -6,15 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from bursar.checks import Floats
-from bursar.engine.match import match, warm_up
+from bursar.engine.match import Played, match, warm_up
 from bursar.errors import InvalidInput
 from bursar.plan import BUDGET_PLAYS, SHARES, Data, Named, Plan, plan
 from bursar.policies import Policy
-from bursar.problems import Problem
 from bursar.result import Result, Unit
 
-__all__ = ["simulate", "units"]
+__all__ = ["rounds", "simulate", "units"]
 
 
 def simulate(
@@ -97,18 +95,37 @@ def units(todo: Plan, jobs: int | None = None) -> Iterator[Unit]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _unit(todo: Plan, which: int, repetition: int) -> Unit:
-    """All policies on all problems of a repetition: they share its tapes, which are then freed."""
-    place = todo.settings[which]
-    problems = [place] if isinstance(place, Problem) else place.problems(repetition, todo.data)
-    games: list[Floats] = []
-    optima: list[float] = []
+def rounds(
+    todo: Plan, which: int, repetition: int, policies: Sequence[Policy] | None = None
+) -> Iterator[tuple[str, float, Iterator[Played]]]:
+    """Yield name, optimum and games of each problem of a repetition, in the setting's own money.
+
+    All policies on all problems of a repetition: they share its tapes, which are then freed.
+    """
+    place, problems = todo.place(which, repetition)
+    coin, prize = (1.0, 1.0) if place is None else (place.coin, place.prize)
     for number, problem in enumerate(problems):
         budget = todo.budget_plays * problem.min_cost
+        if todo.budget is not None:
+            budget = todo.budget / coin
+        best = problem.reward[problem.best] / problem.cost[problem.best]
         key = todo.seed, repetition, number
-        optima.append(budget * problem.reward[problem.best] / problem.cost[problem.best])
-        for played in match(problem, todo.policies, budget, todo.shares, key, todo.overspend):
+        games = match(problem, policies or todo.policies, budget, todo.shares, key, todo.overspend)
+        yield problem.name or "problem", budget * best * prize, _in_money(games, coin, prize)
+
+
+def _in_money(games: Iterator[Played], coin: float, prize: float) -> Iterator[Played]:
+    for game in games:
+        yield game._replace(noted=game.noted * (1.0, coin, prize))
+
+
+def _unit(todo: Plan, which: int, repetition: int) -> Unit:
+    unit = Unit(which, repetition, [], [], [])
+    for name, optimum, games in rounds(todo, which, repetition):
+        unit.problems.append(name)
+        unit.optima.append(optimum)
+        for played in games:
             if played.error is not None:
                 raise played.error
-            games.append(played.noted)
-    return Unit(which, repetition, [p.name or "problem" for p in problems], optima, games)
+            unit.games.append(played.noted)
+    return unit

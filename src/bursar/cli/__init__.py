@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,10 +14,11 @@ from bursar.cli.card import card_of, facts_of
 from bursar.cli.output import AsJSON, console, new_table, print_json
 from bursar.cli.places import data_facebook_ads, settings_command
 from bursar.cli.runs import demo_command, simulate_command
-from bursar.errors import BursarError
+from bursar.errors import BursarError, InvalidInput
 from bursar.plan import BUDGET_PLAYS, plan
 from bursar.policies import POLICIES
 from bursar.policies import policy as policy_of
+from bursar.result import extra
 from bursar.version import __version__
 
 __all__ = ["app", "main"]
@@ -153,3 +154,105 @@ def demo(
 ) -> None:
     """Compare a few policies on the paper's smallest setting: a table and a picture."""
     demo_command(repetitions, seed, picture, as_json)
+
+
+Full = Annotated[bool, typer.Option("--full", help="All 24 configurations, 100 repetitions.")]
+Quick = Annotated[bool, typer.Option("--quick", help="The main policies, 30 repetitions: default.")]
+Ads = Annotated[str | None, typer.Option("--data", help="The Facebook ads, for FB-Br and FB-Bt.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Threads; all cores if not given.")]
+Dask = Annotated[str | None, typer.Option(help="Compute on this Dask scheduler's workers.")]
+Out = Annotated[Path | None, typer.Option(help="Results folder; bursar-results/NAME if not given.")]
+Dry = Annotated[bool, typer.Option("--dry-run", help="Say what would run and how long; stop.")]
+Again = Annotated[bool, typer.Option("--rerun-failed", help="Repeat units that failed.")]
+Times = Annotated[int | None, typer.Option(min=1, help="Games of each policy on each setting.")]
+
+
+@app.command()
+def reproduce(
+    quick: Quick = False,
+    full: Full = False,
+    all_policies: Annotated[
+        bool, typer.Option("--all-policies", help="With --full: the package's other policies, too.")
+    ] = False,
+    data: Ads = None,
+    repetitions: Times = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    dask: Dask = None,
+    out: Out = None,
+    dry_run: Dry = False,
+    rerun_failed: Again = False,
+    as_json: AsJSON = False,
+) -> None:
+    """Run the paper's evaluation, draw its figures, check its claims, and write a report."""
+    grids = extra("bursar.cli.grids", "pyarrow")  # only these commands need the extra
+    what = grids.paper_experiment(quick, full, all_policies, data, repetitions, seed)
+    folder = out or Path("bursar-results") / what.name
+    grids.go(what, grids.Options(folder, jobs, dask, dry_run, rerun_failed, as_json))
+
+
+@app.command()
+def run(
+    file: Annotated[Path | None, typer.Argument(help="An experiment as TOML.")] = None,
+    ads: Annotated[str | None, typer.Option(help="Your own ad export, in place of FILE.")] = None,
+    group: Annotated[
+        str, typer.Option(help="Columns that make separate campaigns, as in campaign,age.")
+    ] = "",
+    arm: Annotated[str, typer.Option(help="Columns that name an arm; each row if not given.")] = "",
+    clicks: Annotated[str, typer.Option(help="The column of clicks.")] = "clicks",
+    cost: Annotated[str, typer.Option(help="The column of what was spent.")] = "cost",
+    reward: Annotated[str, typer.Option(help="The column of what it brought.")] = "reward",
+    budget: Annotated[float | None, typer.Option(help="Money for each campaign.")] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="The export's decimal mark, if it does not tell: . or ,")
+    ] = None,
+    money: Annotated[
+        bool, typer.Option("--money", help="Rewards are amounts, not counts.")
+    ] = False,
+    blank_is_zero: Annotated[
+        bool, typer.Option("--blank-is-zero", help="An empty number in the export means 0.")
+    ] = False,
+    prize: Annotated[
+        str | None, typer.Option(help="What one success brings: a number, or largest.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="How costs vary: bernoulli or beta.")] = "bernoulli",
+    policy: Annotated[
+        list[str] | None, typer.Option(help="A policy's slug; may be given many times.")
+    ] = None,
+    repetitions: Times = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same output.")] = None,
+    jobs: Jobs = None,
+    dask: Dask = None,
+    out: Out = None,
+    dry_run: Dry = False,
+    rerun_failed: Again = False,
+    as_json: AsJSON = False,
+) -> None:
+    """Run an experiment of your own: a TOML file, or your ad export with --ads."""
+    if (file is None) == (ads is None):
+        raise InvalidInput("give an experiment as a TOML file, or an ad export with --ads FILE")
+    grids = extra("bursar.cli.grids", "pyarrow")
+    changes = grids.Changes(policy, repetitions, seed, budget)
+
+    def options(name: str) -> Any:
+        folder = out or Path("bursar-results") / name
+        return grids.Options(folder, jobs, dask, dry_run, rerun_failed, as_json)
+
+    if file is not None:
+        grids.run_file(file, changes, options)
+    else:
+        own = extra("bursar.cli.ads", "pyarrow")
+        columns = own.Columns(
+            group, arm, clicks, cost, reward, decimal, money, blank_is_zero, prize, model
+        )
+        own.run_ads(ads, columns, changes, options)
+
+
+@app.command()
+def compare(
+    one: Annotated[Path, typer.Argument(help="A results folder.")],
+    other: Annotated[Path, typer.Argument(help="Another results folder.")],
+    as_json: AsJSON = False,
+) -> None:
+    """Show two results folders side by side: regret, failures, claims, and how they were made."""
+    extra("bursar.cli.compare", "scipy").compare_command(one, other, as_json)

@@ -49,6 +49,7 @@ def match(
             noted, error = np.empty((0, 3)), caught
         drawing, drawn = tape.seconds - drawn, tape.seconds
         yield Played(noted, thread_time() - start - drawing, drawing, error)
+    tape.close()
 
 
 def warm_up(policies: Sequence[Policy]) -> None:

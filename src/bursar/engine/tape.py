@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bursar.checks import Floats
 from bursar.compiled import specialize
+from bursar.engine.memory import block, keep
 from bursar.errors import TapeTooLong
 from bursar.problems import Problem
 
@@ -50,9 +51,22 @@ class Tape:
         self.length: NDArray[np.int64] = np.full(arms, rows, dtype=np.int64)
         self.used = arms * rows
         self.seconds = 0.0  # of drawing
-        self.rows: Floats = np.zeros((self.used, columns))
-        self.spans: Floats = np.zeros((arms, 4))
+        self._block: Floats = block(self.used * columns)
+        self.rows: Floats = self._table(self._block, columns)
+        self.spans: Floats = np.empty((self.rows.shape[0] >> self.bits, 4))
+        self.rows[self.start] = (
+            0.0  # after no plays; all other rows are written before they are read
+        )
         self._write(np.arange(arms, dtype=np.int64), 0, rows - 1, self._generator(0, _FIRST))
+
+    def close(self) -> None:
+        """Give the memory back, for the next tape of this thread; this one is at its end."""
+        keep(self._block)
+        self._block = self.rows = self.spans = np.empty((0, 0))
+
+    def _table(self, flat: Floats, columns: int) -> Floats:
+        rows = flat.size // columns >> self.bits << self.bits
+        return flat[: rows * columns].reshape(rows, columns)
 
     def extend(self, arm: int) -> None:
         """Lengthen an arm's tape; its rows move to a larger place in the pool."""
@@ -85,10 +99,15 @@ class Tape:
                 " play with a smaller budget"
             )
         if self.used + size > self.rows.shape[0]:
+            columns = self.rows.shape[1]
             grown = min(self.limit, max(self.used + size, 2 * self.rows.shape[0]))
-            grown = grown >> self.bits << self.bits
-            self.rows = _longer(self.rows, grown)
-            self.spans = _longer(self.spans, grown >> self.bits)
+            larger = block(grown * columns)
+            larger[: self.used * columns] = self._block[: self.used * columns]
+            self._block = larger
+            self.rows = self._table(larger, columns)
+            spans = np.empty((self.rows.shape[0] >> self.bits, 4))
+            spans[: self.spans.shape[0]] = self.spans
+            self.spans = spans
         self.used += size
         return self.used - size
 
@@ -107,12 +126,6 @@ class Tape:
 
 
 _NONE = np.empty((2, 0, 0))
-
-
-def _longer(array: Floats, rows: int) -> Floats:
-    grown = np.empty((rows, array.shape[1]))
-    grown[: array.shape[0]] = array
-    return grown
 
 
 def _append(

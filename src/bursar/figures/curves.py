@@ -1,72 +1,118 @@
-"""Regret over the share of the budget that is spent, a panel a setting."""
+"""Regret over the share of the budget that is spent, a panel a setting (the paper's Fig. 3)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
-from bursar.figures.labels import colours, label
+from bursar.analysis import games
+from bursar.checks import Floats
+from bursar.errors import InvalidInput
+from bursar.figures import choice
+from bursar.figures.band import Band, band
+from bursar.figures.labels import colours, is_ours, label, markers, short
+from bursar.figures.style import FAINT, STYLE, grid, legend, percent, thousands
 from bursar.result import Result
 
 __all__ = ["curves"]
 
-_STYLE: Any = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
-}
+_FAR = 8.0  # times the best policy's final regret: what is above leaves the panel
 
 
-def curves(result: Result, intervals: bool = True, log: bool = True) -> Figure:
-    """Draw mean regret over the budget; ``intervals`` shades 95%, ``log`` as in the paper.
+def curves(
+    result: Result,
+    intervals: bool = True,
+    log: bool = True,
+    *,
+    statistic: str = "mean",
+    policies: Sequence[str] | None = None,
+) -> Figure:
+    """Draw regret over the budget, a panel a setting.
 
-    Policies far worse than the others leave the panel at its top.
+    Policies far worse than the others leave the panel at its top, where they are named.
+
+    Parameters
+    ----------
+    result : Result
+        Settings without a game are left out.
+    intervals : bool
+        Shade the 95% interval over repetitions; the ads of a repetition count as one.
+    log : bool
+        A logarithmic axis of the budget, as in the paper.
+    statistic : {"mean", "median"}
+        Of the repetitions.
+    policies : sequence of str, optional
+        Which to show; by default all, and of more than 12 those of the paper's figures.
     """
-    rows = result.summary()
-    styles = colours(result.policies)
-    wide = min(3, len(result.settings))
-    deep = -(-len(result.settings) // wide)
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(4.6 * wide + 2.6, 3.6 * deep), layout="constrained")
-        panels = figure.subplots(deep, wide, squeeze=False).ravel()
-        for panel, name in zip(panels, result.settings, strict=False):
-            mine = [row for row in rows if row["setting"] == name]
-            for slug in result.policies:
-                _curve(panel, mine, slug, styles[slug], intervals)
-            panel.set(title=name, xlabel="share of the budget", ylim=(0, _ceiling(mine)))
+    names = [name for name in choice.played(result) if choice.paper(result, name, policies)]
+    if not names:
+        raise InvalidInput("the result has no game to draw; play at least one repetition")
+    with mpl.rc_context(STYLE):
+        figure, panels, free = grid(len(names), height=2.75)
+        for panel, name in zip(panels, names, strict=True):
+            shown = choice.paper(result, name, policies)
+            bands = {s: band(games.regret(result, name, s), statistic) for s in shown}
+            _panel(panel, result, bands, intervals)
+            panel.set(title=name, xlabel="share of the budget spent")
             if log:
                 panel.set_xscale("log")
-            panel.xaxis.set_major_formatter(mpl.ticker.PercentFormatter(1.0, decimals=0))
-        for panel in panels[len(result.settings) :]:
-            panel.set_axis_off()
-        for panel in panels[::wide]:
-            panel.set_ylabel("regret (reward lost)")
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
+                panel.xaxis.set_minor_formatter(NullFormatter())
+            percent(panel.xaxis)
+            thousands(panel.yaxis)
+        for panel in panels[:: min(3, len(names))]:
+            panel.set_ylabel(f"{statistic} regret (reward lost)")
+        named = {line.get_label(): line for panel in panels for line in panel.get_lines()}
+        words = [label(slug) for slug in choice.main(result, policies)]
+        legend(figure, panels, free, [named[text] for text in words if text in named])
     return figure
 
 
-def _ceiling(rows: list[dict[str, Any]]) -> float | None:
-    """Return where to cut the axis, if a few policies would press all others to the floor."""
-    finals = sorted(
-        row["regret_mean"] for row in rows if row["budget_share"] == rows[-1]["budget_share"]
-    )
-    kept = [final for final in finals if final <= 12.0 * finals[len(finals) // 2]]
-    return 1.15 * kept[-1] if kept and len(kept) < len(finals) else None
+def _panel(panel: Any, result: Result, bands: Mapping[str, Band], intervals: bool) -> None:
+    styles, marks = colours(result.policies), markers(result.policies)
+    for slug, one in bands.items():
+        _line(panel, result.shares, one.middle, slug, *styles[slug], marks[slug])
+        if intervals:
+            panel.fill_between(
+                result.shares, np.maximum(one.low, 0.0), one.high,
+                color=styles[slug][0], alpha=0.2 if is_ours(slug) else 0.05, linewidth=0,
+            )  # fmt: skip
+    top = _ceiling([float(one.middle[-1]) for one in bands.values()])
+    panel.set_ylim(0.0, top)
+    gone = [short(slug) for slug, one in bands.items() if top is not None and one.middle[-1] > top]
+    if gone:
+        words = fill("above: " + ", ".join(gone), 28, break_on_hyphens=False)
+        panel.set_title(words, loc="right", fontsize=7.5, color=FAINT, weight="normal")
 
 
-def _curve(panel: Any, rows: list[dict[str, Any]], slug: str, style: Any, intervals: bool) -> None:
-    mine = [row for row in rows if row["policy"] == slug]
-    x, mean, low, high = (
-        np.array([row[key] for row in mine])
-        for key in ("budget_share", "regret_mean", "regret_low", "regret_high")
-    )
-    colour, dashes = style
-    panel.plot(x, mean, color=colour, linestyle=dashes, label=label(slug), linewidth=1.8)
-    if intervals:
-        panel.fill_between(x, np.maximum(low, 0.0), high, color=colour, alpha=0.15, linewidth=0)
+def _line(
+    panel: Any, shares: Floats, middle: Floats, slug: str, colour: str, dashes: str, mark: str
+) -> None:
+    # on Bernoulli arms ω* is ω: a thin line on a thick one shows both
+    width, order = (1.1, 2) if not is_ours(slug) else (3.0, 3)
+    if slug.startswith("omega-star"):
+        width, order = 1.9, 4
+    single = shares.size == 1  # a line of one point does not show
+    panel.plot(
+        shares, middle, color=colour, linestyle=dashes, label=label(slug), linewidth=width,
+        zorder=order, marker=mark or ("o" if single else ""), markersize=4,
+        markevery=None if single else 0.15, markerfacecolor="white",
+    )  # fmt: skip
+    if single:
+        panel.set_xlim(0.5 * shares[0], 1.1 * shares[0])
+
+
+def _ceiling(finals: Sequence[float]) -> float | None:
+    """Return where to cut the axis, if a few policies would press the best to the floor.
+
+    At least half of the policies stay in the panel.
+    """
+    ranked = sorted(finals)
+    limit = max(_FAR * ranked[0], ranked[len(ranked) // 2])
+    kept = [final for final in ranked if final <= limit]
+    return 1.15 * kept[-1] if 0.0 < kept[-1] < ranked[-1] else None

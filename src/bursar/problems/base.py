@@ -80,8 +80,12 @@ class Problem:
         """Return what makes two problems of a class equal, as shown by ``repr``."""
         return {"reward": self.reward, "cost": self.cost}
 
+    def parameters(self) -> dict[str, Any]:
+        """Return what the problem is made of, as plain lists and numbers."""
+        return {key: _plain(value) for key, value in self._parameters().items()}
+
     def __repr__(self) -> str:
-        shown = [f"{key}={_plain(value)}" for key, value in self._parameters().items()]
+        shown = [f"{key}={value}" for key, value in self.parameters().items()]
         if self.name:
             shown.append(f"name={self.name!r}")
         return f"{type(self).__name__}({', '.join(shown)})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -68,6 +69,12 @@ class Ads:
 
     def __len__(self) -> int:
         return len(self.key)
+
+    def digest(self) -> str:
+        """Return a short name for the content, to tell results of other ads apart."""
+        content = hashlib.sha256(repr(self.key).encode())
+        content.update(self.reward.tobytes() + self.cost.tobytes())
+        return content.hexdigest()[:20]
 
     def campaigns(self) -> list[Campaign]:
         """Group the ads by campaign, age and gender, in sorted order."""

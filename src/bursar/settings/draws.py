@@ -12,7 +12,7 @@ from bursar.checks import Floats
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem
 from bursar.settings.ads import Campaign
 
-__all__ = ["bernoulli", "bernoulli_ad", "beta", "beta_ad", "generalized"]
+__all__ = ["bernoulli", "bernoulli_ad", "beta", "beta_ad", "click_costs", "generalized"]
 
 Rng = np.random.Generator
 _VALUES = 5  # of a generalized Bernoulli arm: 0, 1/4, …, 1
@@ -65,6 +65,11 @@ def beta_ad(rng: Rng, campaign: Campaign, authors: bool) -> Problem:
         *_matched(alpha_c, beta_c, campaign.cost * factor),
         campaign.name,
     )
+
+
+def click_costs(rng: Rng, mean: Floats) -> tuple[Floats, Floats]:
+    """Draw both parameters of Beta costs with the given means, in (0, 1), as FB-Bt does."""
+    return _matched(rng.uniform(0.0, _TOP, mean.size), rng.uniform(0.0, _TOP, mean.size), mean)
 
 
 def _matched(alpha: Floats, beta: Floats, mean: Floats) -> tuple[Floats, Floats]:

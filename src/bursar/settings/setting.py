@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from bursar.problems import Problem
 from bursar.settings import draws, facebook, store
 from bursar.settings.ads import Ads
 
-__all__ = ["Setting"]
+__all__ = ["Setting", "ads_of"]
 
 _SYNTHETIC = {
     "Bernoulli": draws.bernoulli,
@@ -54,6 +54,9 @@ class Setting:
     source: str
     variant: Literal["bursar", "authors"] = "bursar"
 
+    coin: ClassVar[float] = 1.0  # what a cost of 1 is in the user's money
+    prize: ClassVar[float] = 1.0  # what a reward of 1 is in the user's units
+
     def __str__(self) -> str:
         return self.name
 
@@ -61,6 +64,10 @@ class Setting:
     def needs_data(self) -> bool:
         """Whether the setting is made of a file that the user must get."""
         return self.kind == "ads"
+
+    def identity(self, data: str | PathLike[str] | Ads | None = None) -> str:
+        """Return a text that changes whenever the problems of the setting may."""
+        return f"{self.name} {ads_of(data).digest()}" if self.needs_data else self.name
 
     def authors(self) -> Setting:
         """Return the setting with the authors' choices, as ``NAME:authors`` does."""
@@ -98,10 +105,11 @@ class Setting:
             return [draw(rng, arms, self.name, authors) for arms in self.arms]
         make = _ADS[self.distribution]
         # one generator for all campaigns in turn
-        return [make(rng, campaign, authors) for campaign in _ads(data).campaigns()]
+        return [make(rng, campaign, authors) for campaign in ads_of(data).campaigns()]
 
 
-def _ads(data: str | PathLike[str] | Ads | None) -> Ads:
+def ads_of(data: str | PathLike[str] | Ads | None) -> Ads:
+    """Return the ads of a path, read once; of the kept copy by default."""
     if isinstance(data, Ads):
         return data
     path = store.find(data)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bursar.errors import InvalidData, MissingData
 
-__all__ = ["content", "rows"]
+__all__ = ["content", "rows", "text"]
 
 
 def content(path: str | PathLike[str]) -> bytes:
@@ -64,7 +64,7 @@ def rows(
         Other names of wanted columns.
     """
     # newline=None: lines may end in \n, \r\n or, as some copies do, in \r alone
-    reader = csv.reader(io.StringIO(_text(data, name), newline=None), strict=True)
+    reader = csv.reader(io.StringIO(text(data, name), newline=None), strict=True)
     places: list[int] = []
     width = 0
     try:
@@ -87,7 +87,8 @@ def rows(
         raise InvalidData(f"{name} is empty; its first line must name {', '.join(columns)}")
 
 
-def _text(data: bytes, name: str) -> str:
+def text(data: bytes, name: str) -> str:
+    """Return bytes as text, or say on which line they are not UTF-8."""
     try:
         return data.decode("utf-8-sig")  # a byte order mark is no part of the first column's name
     except UnicodeDecodeError as error:

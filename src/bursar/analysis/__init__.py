@@ -1,0 +1,1 @@
+"""Numbers from results: paired comparisons, failures, growth, bounds. No drawing, no files."""

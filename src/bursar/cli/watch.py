@@ -1,0 +1,114 @@
+"""Seeing a run: a live bar on a terminal, a plain line every ten seconds elsewhere; Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from bursar.experiments.runner import Counts
+
+__all__ = ["Watch", "interruptible", "span"]
+
+_EVERY = 10.0  # seconds between plain lines
+
+
+class Watch:
+    """Tell how a run stands; call it after each unit."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = self._said = clock()
+        self._bar: Progress | None = None
+        self._task: Any = None
+
+    def __enter__(self) -> Watch:
+        if sys.stderr.isatty():
+            columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task("compiling (first run only)", total=None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, counts: Counts, unit: str) -> None:
+        """Show the counts; ``unit`` is the setting that was just finished."""
+        if not unit:  # nothing was computed yet: compiling is no part of the rate
+            self._announce(counts)
+            return
+        if counts.done + counts.failed == 1 or self._began is None:
+            self._began = self._began or self._clock()
+        line = self.line(counts)
+        if self._bar is not None:
+            over = counts.total - counts.left
+            self._bar.update(self._task, description=line, total=counts.total, completed=over)
+        elif self._clock() - self._said >= _EVERY or not counts.left:
+            self._said = self._clock()
+            typer.echo(line, err=True)
+
+    def line(self, counts: Counts) -> str:
+        """Return units done, cached and failed, plays a second, and the time that is left."""
+        passed = max(self._clock() - self._began, 1e-9)
+        fresh = counts.done + counts.failed
+        left = f", {span(counts.left * passed / fresh)} left" if fresh and counts.left else ""
+        return (
+            f"{counts.total - counts.left}/{counts.total} units"
+            f" ({counts.done} done, {counts.cached} cached, {counts.failed} failed),"
+            f" {counts.plays / passed / 1e6:,.1f} million plays a second{left}"
+        )
+
+    def _announce(self, counts: Counts) -> None:
+        if self._bar is None and counts.left:
+            typer.echo(
+                f"{counts.left} units to compute, {counts.cached} cached, {counts.failed} failed"
+                " earlier; compiling (first run only)",
+                err=True,
+            )
+
+
+def span(seconds: float) -> str:
+    """Return a span of time in words a person reads at a glance.
+
+    >>> span(8.4), span(75), span(7300)
+    ('8 s', '1 min 15 s', '2 h 2 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Give a question whether to stop: Ctrl-C once finishes what runs, twice stops at once."""
+    asked = 0
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 1:
+            with suppress(OSError):
+                os.write(2, b"\nstopped; what was finished is kept\n")
+            os._exit(130)  # compiled loops in threads cannot be told to stop
+        with suppress(OSError):
+            os.write(2, b"\nfinishing what runs; Ctrl-C again stops at once\n")
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield lambda: asked > 0
+    finally:
+        signal.signal(signal.SIGINT, before)

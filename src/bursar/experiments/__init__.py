@@ -1,0 +1,18 @@
+"""Experiments as data: declared, run in units that survive, kept as Parquet parts."""
+
+from bursar.experiments.experiment import FINE_SHARES, Experiment, experiment
+from bursar.experiments.paper import full, quick
+from bursar.experiments.runner import Outcome, run
+from bursar.experiments.toml import read, text
+
+__all__ = [
+    "FINE_SHARES",
+    "Experiment",
+    "Outcome",
+    "experiment",
+    "full",
+    "quick",
+    "read",
+    "run",
+    "text",
+]

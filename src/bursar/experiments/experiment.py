@@ -1,0 +1,78 @@
+"""An experiment: who plays where, how often and for how much, as one object that can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bursar.errors import InvalidInput
+from bursar.plan import Plan, plan
+
+__all__ = ["FINE_SHARES", "Experiment", "experiment"]
+
+FINE_SHARES = (
+    0.001, 0.002, 0.005, *(i / 100 for i in range(1, 11)), 0.125, 0.15, 0.175, 0.2,
+    *(i / 20 for i in range(5, 21)),
+)  # fmt: skip
+"""Shares of the budget at which experiments note regret: dense where a log axis is wide."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named grid of settings, policies and repetitions; the paper's is one of them.
+
+    Attributes
+    ----------
+    name : str
+        A short name for tables and files.
+    plan : Plan
+        What is played, checked.
+    title : str
+        What the report calls it.
+    code : tuple of (str, bytes)
+        Files that define policies of one's own: their name and content, so that results are told
+        apart when they change, and so that workers elsewhere can define them too.
+    ads : mapping
+        How settings of the user's own ads were read, so that the experiment can be written.
+    """
+
+    name: str
+    plan: Plan
+    title: str = ""
+    code: tuple[tuple[str, bytes], ...] = ()
+    ads: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.name or not all(c.isalnum() or c in "-_." for c in self.name):
+            raise InvalidInput(
+                f"name must be made of letters, digits, '-', '_' and '.', got {self.name!r}"
+            )
+
+    def but(self, **changes: Any) -> Experiment:
+        """Return the experiment with other fields of its plan, as in ``but(repetitions=1000)``."""
+        return replace(self, plan=replace(self.plan, **changes))
+
+
+def experiment(
+    name: str, title: str = "", code: Any = (), ads: Mapping[str, Any] | None = None, **fields: Any
+) -> Experiment:
+    """Check the fields of an experiment and return it.
+
+    Parameters
+    ----------
+    name, title, code, ads
+        See :class:`Experiment`.
+    **fields
+        As in :func:`bursar.simulate`: policies, settings, repetitions, budget_plays or budget,
+        shares, data, seed, overspend.
+
+    Examples
+    --------
+    >>> mine = experiment("mine", policies=["bts", "m-ucb"], settings=["S-Br-10"], repetitions=5)
+    >>> len(list(mine.plan.tasks())), mine.plan.shares[0]
+    (5, 0.001)
+    """
+    usual: dict[str, Any] = {"repetitions": 100, "shares": FINE_SHARES}
+    todo = plan(**(usual | fields))
+    return Experiment(name, todo, title or name, tuple(code), dict(ads or {}))

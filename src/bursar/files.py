@@ -1,0 +1,48 @@
+"""Files that are whole or not there: written under another name, then renamed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from bursar.errors import InvalidInput
+
+__all__ = ["new_folder", "whole_file"]
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a temporary name to write to; rename it to ``path`` when all went well.
+
+    Examples
+    --------
+    >>> with whole_file(Path("numbers.txt")) as partial:
+    ...     _ = partial.write_text("1 2 3")
+    >>> Path("numbers.txt").read_text()
+    '1 2 3'
+    >>> Path("numbers.txt").unlink()
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{uuid4().hex[:12]}.part{path.suffix}")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def new_folder(path: Path) -> Path:
+    """Make a folder to write results to, or say why that cannot be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK):
+            raise PermissionError(13, "it is not writable")
+    except OSError as error:
+        raise InvalidInput(
+            f"cannot use {str(path)!r} for results: {error.strerror};"
+            " give --out a folder that can be written"
+        ) from error
+    return path

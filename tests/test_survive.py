@@ -1,0 +1,152 @@
+"""Runs that are killed, interrupted or failing, through the real command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from pyarrow import parquet
+
+BURSAR = [sys.executable, "-m", "bursar"]
+GRID = """
+policies = ["omega-star-ucb:rho=0.25", "bts", "b-greedy"]
+settings = ["S-Br-10", "S-GBr-10"]
+repetitions = 60
+budget_plays = 100000
+shares = [0.1, 0.5, 1.0]
+"""
+
+
+@pytest.fixture
+def grid(tmp_path):
+    path = tmp_path / "grid.toml"
+    path.write_text(GRID)
+    return path
+
+
+def start(grid, out, *more):
+    command = [*BURSAR, "run", str(grid), "--out", str(out), *more]
+    # a session of its own: Ctrl-C is sent to it, not to pytest
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def finished(grid, out, *more):
+    process = start(grid, out, *more)
+    printed, errors = process.communicate(timeout=300)
+    return process.returncode, printed, errors
+
+
+def parts(out):
+    return len(list((out / "parts").glob("*/[0-9]*.parquet")))
+
+
+def wait_for_parts(process, out, more_than):
+    while parts(out) <= more_than and process.poll() is None:
+        time.sleep(0.01)
+
+
+def test_killed_at_ten_random_moments_the_table_is_the_same(grid, tmp_path):
+    out, chance = tmp_path / "killed", random.Random(4)
+    left_after = []
+    for _ in range(10):
+        process = start(grid, out)
+        wait_for_parts(process, out, parts(out))  # it computes now: not while it still imports
+        time.sleep(chance.uniform(0.0, 0.15))
+        process.kill()
+        process.communicate()
+        left_after.append(parts(out))
+    assert left_after == sorted(left_after), "nothing that was finished is lost"
+    assert 0 < left_after[0] < 120, "the first kill came on the way"
+    assert len(set(left_after)) > 3, "several kills came on the way"
+    code, printed, errors = finished(grid, out)
+    assert code == 0, errors
+    assert str(out / "report.html") in printed
+    code, _, errors = finished(grid, tmp_path / "whole")
+    assert code == 0, errors
+    tables = [
+        parquet.read_table(tmp_path / name / "results.parquet") for name in ("killed", "whole")
+    ]
+    assert tables[0].equals(tables[1])
+    assert tables[0].num_rows == 2 * 60 * 3 * 3
+    leftovers = [p for p in out.rglob(".*") if p.is_file() and p.parent.name != "parts"]
+    assert len(leftovers) <= 10  # a part that was being written has another name, and is not read
+
+
+def test_ctrl_c_finishes_what_runs_and_the_same_command_goes_on(grid, tmp_path):
+    out = tmp_path / "out"
+    process = start(grid, out)
+    wait_for_parts(process, out, 3)
+    process.send_signal(signal.SIGINT)
+    printed, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "finishing what runs; Ctrl-C again stops at once" in errors
+    kept = parts(out)
+    assert f"stopped: {kept} of 120 units are kept; the same command goes on from there" in errors
+    assert not (out / "report.html").exists()
+    code, printed, errors = finished(grid, out, "--json")
+    assert code == 0, errors
+    assert json.loads(printed)["units"] == {
+        "total": 120, "done": 120 - kept, "cached": kept, "failed": 0,
+    }  # fmt: skip
+
+
+def test_ctrl_c_twice_stops_at_once(tmp_path):
+    long = tmp_path / "long.toml"  # games of a minute: too long to wait for
+    long.write_text(
+        'policies = ["kube"]\nsettings = ["S-Br-100"]\nrepetitions = 4\nbudget_plays = 3e6\n'
+    )
+    process = start(long, tmp_path / "out")
+    while not process.stderr.readline().startswith("4 units to compute"):
+        assert process.poll() is None
+    time.sleep(8)
+    os.kill(process.pid, signal.SIGINT)
+    time.sleep(0.5)
+    began = time.monotonic()
+    os.kill(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "stopped; what was finished is kept" in errors
+    assert time.monotonic() - began < 10
+
+
+def test_a_failed_unit_is_an_exit_code_and_can_be_repeated(tmp_path):
+    (tmp_path / "fickle.py").write_text(
+        "import os\n"
+        "from dataclasses import dataclass\n"
+        "from bursar.policies.uniform import Uniform\n"
+        "@dataclass(frozen=True)\n"
+        "class Fickle(Uniform):\n"
+        '    name = "fickle"\n'
+        "    def parameters(self, facts):\n"
+        '        if os.environ.get("BURSAR_TEST_FAIL"):\n'
+        '            raise RuntimeError("out of luck")\n'
+        "        return super().parameters(facts)\n"
+    )
+    grid = tmp_path / "grid.toml"
+    grid.write_text(
+        'policies = ["fickle", "m-ucb"]\nsettings = ["S-Br-10"]\nrepetitions = 2\n'
+        'budget_plays = 500\npolicy_files = ["fickle.py"]\n'
+    )
+    out = tmp_path / "out"
+    os.environ["BURSAR_TEST_FAIL"] = "1"
+    try:
+        code, printed, errors = finished(grid, out)
+    finally:
+        del os.environ["BURSAR_TEST_FAIL"]
+    assert code == 1
+    assert "failed: fickle on S-Br-10, repetition 0: RuntimeError: out of luck" in errors
+    assert "2 units failed; repeat them with --rerun-failed" in errors
+    assert str(out / "report.html") in printed
+    assert "out of luck" in (out / "report.html").read_text()
+    assert finished(grid, out)[0] == 1
+    code, _, errors = finished(grid, out, "--rerun-failed")
+    assert code == 0, errors
+    assert "out of luck" not in (out / "report.html").read_text()
