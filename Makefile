@@ -3,13 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench docs format clean
+.PHONY: demo test browser check bench docs format clean
 
 demo: .venv/ready-paper
-	$(BIN)/bursar demo
+	$(BIN)/bursar reproduce --quick
 
-test: .venv/ready-test
+test: .venv/ready-test browser
 	$(BIN)/python -m pytest -n auto
+
+# for the tests that look at pages; only root on Debian can be helped, others are told what is missing
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+		&& echo "installing chromium for the browser tests" \
+		&& apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+		|| echo "no chromium here: the browser tests will say so (Debian: apt-get install chromium)"
 
 check: .venv/ready-check
 	$(BIN)/ruff check
@@ -17,9 +24,10 @@ check: .venv/ready-check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/ready .venv-peers/ready
+bench: .venv/ready-paper .venv-peers/ready
 	$(BIN)/python benchmarks/policies.py
 	$(BIN)/python benchmarks/engine.py $(ARGS)
+	$(BIN)/python benchmarks/paper.py --engines $(PAPER)
 
 docs: .venv/ready-docs
 	$(BIN)/python docs/pictures.py
@@ -30,7 +38,7 @@ format: .venv/ready-check
 	$(BIN)/ruff check --fix
 
 clean:
-	rm -rf .venv site dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf .venv .venv-peers site dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
 
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

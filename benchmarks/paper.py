@@ -81,7 +81,7 @@ def _table(outcome: Outcome, key: str) -> Table:
     plays: dict[str, int] = defaultdict(int)
     seconds: dict[str, float] = defaultdict(float)
     for row in outcome.timings:
-        name = str(row[key]) if row["policy"] or key == "setting" else "(drawing outcomes)"
+        name = str(row[key])
         plays[name] += int(row["plays"])
         seconds[name] += float(row["seconds"])
     table = Table(key, "plays", "core-seconds", "share", "ns a play", "million plays / s", box=None)
@@ -119,7 +119,7 @@ def _write_reference(outcome: Outcome, repetitions: int) -> None:
         each = float(f"{float(row['seconds']) / repetitions:.3g}")
         seconds[str(row["setting"])][str(row["policy"])] = each
     content = {
-        "what": "core-seconds a repetition; '' is the drawing of outcomes",
+        "what": "core-seconds a repetition; 'outcomes' is their drawing",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "probe": float(f"{probe():.3g}"),

@@ -16,7 +16,7 @@ from bursar.errors import BursarError, InvalidInput
 from bursar.experiments import FINE_SHARES, experiment, full, quick, read, run, text
 from bursar.experiments.own import policies_of, read_code
 from bursar.experiments.paper import PAPER
-from bursar.experiments.runner import survey
+from bursar.experiments.runner import DRAWING, survey
 from bursar.experiments.store import Store
 from bursar.experiments.threads import threads
 from bursar.experiments.unit import code_digest
@@ -299,7 +299,7 @@ def test_timings_count_plays_and_seconds(tmp_path):
     played = outcome.result.values[:, -1, 0].sum()
     assert sum(t["plays"] for t in rows.values()) == played == outcome.counts.plays
     assert rows["S-Br-10", "bts"]["seconds"] > 0.0
-    assert rows["S-Br-10", ""]["plays"] == 0  # the drawing of outcomes
+    assert rows["S-Br-10", DRAWING]["plays"] == 0  # the drawing of outcomes
 
 
 # failures

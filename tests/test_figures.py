@@ -103,13 +103,15 @@ def test_labels_say_the_name_and_the_parameters():
 
 def test_a_band_holds_the_middle_with_95_percent():
     rng = np.random.default_rng(3)
-    for statistic, truth in (("mean", 1.0), ("median", np.log(2.0))):
-        held = []
-        for _ in range(400):
-            middle, low, high = band(rng.exponential(size=(60, 1)), statistic)
-            assert low[0] <= middle[0] <= high[0]
-            held.append(low[0] <= truth <= high[0])
-        assert 0.91 <= np.mean(held) <= 0.99
+    for statistic in ("mean", "median"):
+        below = above = 0
+        for _ in range(1000):
+            middle, low, high = band(rng.normal(size=(60, 1)), statistic)
+            assert low[0] < middle[0] < high[0]
+            below += low[0] > 0.0
+            above += high[0] < 0.0
+        assert 10 <= below <= 40  # 25 a side
+        assert 10 <= above <= 40
     assert band(np.ones((1, 2)))[1:] == (pytest.approx([1.0, 1.0]),) * 2
     with pytest.raises(InvalidInput, match="must be 'mean' or 'median', got 'mode'"):
         band(np.ones((2, 2)), "mode")
@@ -307,7 +309,8 @@ def test_failures_show_every_game_and_the_share_that_failed():
 
 def test_speed_is_seconds_over_plays():
     rows = [
-        {"policy": "bts", "setting": "S-Br-10", "plays": 2e6, "seconds": 4.0},
+        {"policy": "bts", "setting": "S-Br-10", "plays": 1e6, "seconds": 1.0},
+        {"policy": "bts", "setting": "S-Br-10", "plays": 1e6, "seconds": 3.0},
         {"policy": "bts", "setting": "S-Br-50", "plays": 1e6, "seconds": 8.0},
         {"policy": "m-ucb", "setting": "S-Br-10", "plays": 1e6, "seconds": 0.5},
         {"policy": DRAWING, "setting": "S-Br-10", "plays": 1e6, "seconds": 0.1},

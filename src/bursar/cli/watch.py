@@ -45,11 +45,9 @@ class Watch:
 
     def __call__(self, counts: Counts, unit: str) -> None:
         """Show the counts; ``unit`` is the setting that was just finished."""
-        if not unit:  # nothing was computed yet: compiling is no part of the rate
+        if not unit:
             self._announce(counts)
             return
-        if counts.done + counts.failed == 1 or self._began is None:
-            self._began = self._began or self._clock()
         line = self.line(counts)
         if self._bar is not None:
             over = counts.total - counts.left
@@ -61,8 +59,8 @@ class Watch:
     def line(self, counts: Counts) -> str:
         """Return units done, cached and failed, plays a second, and the time that is left."""
         passed = max(self._clock() - self._began, 1e-9)
-        fresh = counts.done + counts.failed
-        left = f", {span(counts.left * passed / fresh)} left" if fresh and counts.left else ""
+        more = counts.share_left * passed
+        left = f", {span(more)} left" if counts.left and more else ""
         return (
             f"{counts.total - counts.left}/{counts.total} units"
             f" ({counts.done} done, {counts.cached} cached, {counts.failed} failed),"

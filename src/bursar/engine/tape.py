@@ -138,34 +138,45 @@ def _append(
     cost: Floats,
     trial: Floats,
 ) -> None:
-    """Continue the running statistics of some arms after row ``have`` by new outcomes."""
+    """Continue the running statistics of some arms after row ``have`` by new outcomes.
+
+    New rows start a chunk, or are the first of all: no chunk is continued.
+    """
     columns = rows.shape[1]
     inside = (1 << bits) - 1
     for a in range(start.size):
         at = start[a] + have
+        n = float(have)
+        sum_r, sum_c = rows[at, 0], rows[at, 1]
+        mean_r, mean_c = (sum_r / n, sum_c / n) if have > 0 else (reward[a, 0], cost[a, 0])
+        square_r, square_c = (rows[at, 2], rows[at, 3]) if columns >= 4 else (0.0, 0.0)
+        wins_r, wins_c = (rows[at, 4], rows[at, 5]) if columns >= 6 else (0.0, 0.0)
+        low_r = high_r = low_c = high_c = 0.0
         for i in range(reward.shape[1]):
-            n = float(have + i + 1)
+            j = at + i + 1
             r, c = reward[a, i], cost[a, i]
-            before, after = rows[at + i], rows[at + i + 1]
-            after[0] = before[0] + r
-            after[1] = before[1] + c
-            mean_r, mean_c = after[0] / n, after[1] / n
+            n += 1.0
+            sum_r += r
+            sum_c += c
+            before_r, before_c = mean_r, mean_c
+            mean_r, mean_c = sum_r / n, sum_c / n
+            rows[j, 0], rows[j, 1] = sum_r, sum_c
             if columns >= 4:
-                after[2] = before[2] + (r - (before[0] / (n - 1.0) if n > 1.0 else r)) * (
-                    r - mean_r
-                )
-                after[3] = before[3] + (c - (before[1] / (n - 1.0) if n > 1.0 else c)) * (
-                    c - mean_c
-                )
+                square_r += (r - before_r) * (r - mean_r)
+                square_c += (c - before_c) * (c - mean_c)
+                rows[j, 2], rows[j, 3] = square_r, square_c
             if columns >= 6:
-                after[4] = before[4] + (1.0 if trial[0, a, i] < r else 0.0)
-                after[5] = before[5] + (1.0 if trial[1, a, i] < c else 0.0)
-            span = spans[(at + i + 1) >> bits]
-            if (at + i + 1) & inside == 0 or n == 1.0:
-                span[0], span[1], span[2], span[3] = mean_r, mean_r, mean_c, mean_c
+                wins_r += 1.0 if trial[0, a, i] < r else 0.0
+                wins_c += 1.0 if trial[1, a, i] < c else 0.0
+                rows[j, 4], rows[j, 5] = wins_r, wins_c
+            if j & inside == 0 or i == 0:
+                low_r, high_r, low_c, high_c = mean_r, mean_r, mean_c, mean_c
             else:
-                span[0], span[1] = min(span[0], mean_r), max(span[1], mean_r)
-                span[2], span[3] = min(span[2], mean_c), max(span[3], mean_c)
+                low_r, high_r = min(low_r, mean_r), max(high_r, mean_r)
+                low_c, high_c = min(low_c, mean_c), max(high_c, mean_c)
+            if j & inside == inside or i == reward.shape[1] - 1:
+                span = spans[j >> bits]
+                span[0], span[1], span[2], span[3] = low_r, high_r, low_c, high_c
 
 
 @cache

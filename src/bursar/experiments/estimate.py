@@ -12,7 +12,7 @@ import numpy as np
 
 from bursar.engine.match import match
 from bursar.experiments.experiment import Experiment
-from bursar.experiments.runner import Work
+from bursar.experiments.runner import DRAWING, Work
 from bursar.experiments.store import safe_name
 from bursar.plan import BUDGET_PLAYS
 from bursar.policies import policy
@@ -37,16 +37,16 @@ def estimate(what: Experiment, work: Work) -> float:
         for slug in task.policies:
             measured = known.get((safe_name(task.setting), slug))
             total += float(np.mean(measured)) if measured else pace * _expected(task.setting, slug)
-        total += pace * _expected(task.setting, "")
+        total += pace * _expected(task.setting, DRAWING)
     return total
 
 
 def _expected(place: str, slug: str) -> float:
-    """Return the reference's seconds a unit; ``slug`` "" is for the drawing of outcomes."""
+    """Return the reference's seconds a unit."""
     table: dict[str, dict[str, float]] = reference()["seconds"]
     rows = [table[place]] if place in table else list(table.values())
     found = [row[slug] for row in rows if slug in row]
-    others = [value for row in rows for name, value in row.items() if name]
+    others = [value for row in rows for name, value in row.items() if name != DRAWING]
     return float(np.mean(found or others))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,26 +13,50 @@ from bursar.checks import Floats
 from bursar.experiments.experiment import Experiment
 from bursar.experiments.store import Store, Stored
 from bursar.experiments.threads import Engine, threads
-from bursar.experiments.unit import Failure, Task, tasks
+from bursar.experiments.unit import Failure, Part, Task, tasks
 from bursar.result import Result, Unit
 
-__all__ = ["Counts", "Outcome", "Work", "run", "survey"]
+__all__ = ["DRAWING", "Counts", "Outcome", "Work", "run", "survey"]
+
+DRAWING = "outcomes"
+"""What timings call the drawing of outcomes, which no policy is to blame for."""
 
 
 @dataclass
 class Counts:
-    """How a run stands: units of each kind, and plays so far."""
+    """How a run stands: units of each kind, plays so far, and core-seconds by setting."""
 
     total: int = 0
     done: int = 0
     cached: int = 0
     failed: int = 0
     plays: int = 0
+    pending: Counter[str] = field(default_factory=Counter)  # units of each setting
+    took: dict[str, list[float]] = field(default_factory=dict)  # of each unit of a setting
 
     @property
     def left(self) -> int:
         """Units that are still to be computed."""
         return self.total - self.done - self.cached - self.failed
+
+    @property
+    def share_left(self) -> float:
+        """How much work is left, over what was done: units of some settings are far longer."""
+        every = [seconds for units in self.took.values() for seconds in units]
+        if not every:
+            return 0.0
+        usual = float(np.mean(every))
+        means = {setting: float(np.mean(units)) for setting, units in self.took.items()}
+        left = sum(n * means.get(setting, usual) for setting, n in self.pending.items())
+        return left / max(sum(every), 1e-9)
+
+    def add(self, part: Part) -> None:
+        """Count a unit that was computed."""
+        self.failed += bool(part.failures)
+        self.done += not part.failures
+        self.plays += int(part.values[:, :, -1, 0].sum())
+        self.pending[part.task.setting] -= 1
+        self.took.setdefault(part.task.setting, []).append(sum(part.seconds) + part.drawing)
 
 
 @dataclass(frozen=True)
@@ -108,6 +133,7 @@ def run(
     work = work or survey(what, store, rerun_failed)
     counts = Counts(len(work.every), failed=len(work.failed))
     counts.cached = counts.total - len(work.missing) - counts.failed
+    counts.pending.update(task.setting for task in work.missing)
     progress(counts, "")
     have = dict(work.have)
     if work.missing:
@@ -115,9 +141,7 @@ def run(
             kept = store.save(part)
             if kept is not None:
                 have.update({(kept.cell, slug): kept for slug in kept.policies})
-                counts.plays += sum(kept.plays.values())
-            counts.failed += bool(part.failures)
-            counts.done += not part.failures
+            counts.add(part)
             progress(counts, part.task.setting)
     cells = {task.cell for task in work.every}
     failures = [failure for failure in store.failures() if failure.cell in cells]
@@ -162,7 +186,7 @@ def _timings(
             entry += part.plays[slug], part.seconds[slug]
             if part.path not in seen:
                 seen.add(part.path)
-                sums.setdefault((task.setting, ""), np.zeros(2))[1] += part.drawing
+                sums.setdefault((task.setting, DRAWING), np.zeros(2))[1] += part.drawing
     return [
         {"setting": setting, "policy": slug, "plays": int(plays), "seconds": float(seconds)}
         for (setting, slug), (plays, seconds) in sums.items()

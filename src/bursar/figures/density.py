@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -47,17 +48,7 @@ def density(campaign: Campaign) -> Figure:
             bar.outline.set_visible(False)
         panel.scatter(campaign.cost, campaign.reward, s=16, color=INK, linewidths=0, zorder=3,
                       clip_on=False)  # fmt: skip
-        best = int(np.argmax(campaign.reward / campaign.cost))
-        panel.scatter(
-            campaign.cost[best], campaign.reward[best], s=70,
-            facecolor="none", edgecolor=ACCENT, linewidth=1.8, zorder=4, clip_on=False,
-        )  # fmt: skip
-        below = campaign.reward[best] > 0.1
-        panel.annotate(
-            "best arm", (campaign.cost[best], campaign.reward[best]), color=ACCENT, weight="bold",
-            xytext=(0, -9 if below else 9), textcoords="offset points",
-            ha="center", va="top" if below else "bottom",
-        )  # fmt: skip
+        _best(panel, campaign)
         panel.set(
             xlim=(0, 1), ylim=(0, 1), aspect="equal",
             xlabel="mean cost of a click (1 = dearest)",
@@ -65,6 +56,18 @@ def density(campaign: Campaign) -> Figure:
             title=f"{campaign.arms} ads of campaign {campaign.name}",
         )  # fmt: skip
     return figure
+
+
+def _best(panel: Any, campaign: Campaign) -> None:
+    arm = int(np.argmax(campaign.reward / campaign.cost))
+    place = campaign.cost[arm], campaign.reward[arm]
+    panel.scatter(*place, s=70, facecolor="none", edgecolor=ACCENT, linewidth=1.8, zorder=4,
+                  clip_on=False)  # fmt: skip
+    below = place[1] > 0.1  # above the dot there may be the edge of the panel
+    panel.annotate(
+        "best arm", place, xytext=(0, -9 if below else 9), textcoords="offset points",
+        ha="center", va="top" if below else "bottom", color=ACCENT, weight="bold",
+    )  # fmt: skip
 
 
 def _spread_out(campaign: Campaign) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bursar.analysis.coverage import coverage as cover
-from bursar.errors import BursarError
+from bursar.errors import BursarError, MissingData
 from bursar.figures.asymmetry import asymmetry
 from bursar.figures.bounds import bounds
 from bursar.figures.captions import CAPTIONS
@@ -38,6 +38,7 @@ Data = str | PathLike[str] | Ads | None
 Rows = Sequence[Mapping[str, Any]]
 
 _DPI = 150
+_PAPER = ("dominance", "sensitivity", "curvature", "bounds", "coverage", "asymmetry", "density")
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ def draw_all(
     timings: Rows = (),
     coverage_rows: Rows | None = None,
     progress: Callable[[str, str], None] | None = None,
+    about_paper: bool = True,
 ) -> list[Drawn]:
     """Draw what can be drawn; the rest is left out with a reason.
 
@@ -75,10 +77,14 @@ def draw_all(
         As of :func:`bursar.analysis.coverage.coverage`, which is called without them.
     progress : callable, optional
         Told the name of each figure when it is done, and the reason if it was left out, else "".
+    about_paper : bool
+        Whether to draw what is about the paper and its theory, too.
     """
     folder.mkdir(parents=True, exist_ok=True)
     drawn: list[Drawn] = []
     for name, make in _figures(result, data, timings, coverage_rows):
+        if name in _PAPER and not about_paper:
+            continue
         reason = ""
         try:
             figure = make()
@@ -127,7 +133,14 @@ def _figures(
 
 
 def _ads(data: Data) -> Ads:
-    return data if isinstance(data, Ads) else facebook.load(store.find(data))
+    if isinstance(data, Ads):
+        return data
+    try:
+        return facebook.load(store.find(data))
+    except MissingData:
+        raise MissingData(
+            "it shows a campaign of the Facebook ads; give them with --data"
+        ) from None
 
 
 def _run(result: Result) -> str:

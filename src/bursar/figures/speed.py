@@ -8,10 +8,11 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from bursar.errors import InvalidInput
 from bursar.figures.labels import family_colour, label
-from bursar.figures.style import STYLE, WIDTH, bare, thousands
+from bursar.figures.style import STYLE, WIDTH, bare, roomy, thousands
 
 __all__ = ["DRAWING", "per_million", "speed"]
 
@@ -55,28 +56,34 @@ def speed(rows: Sequence[Mapping[str, Any]]) -> Figure:
         raise InvalidInput("no time was measured; give rows with plays and seconds above 0")
     order = sorted((slug for slug in whole if slug != DRAWING), key=whole.__getitem__)
     order += [DRAWING] * (DRAWING in whole)
+    places = [row + 0.6 * (slug == DRAWING) for row, slug in enumerate(order)]
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, 0.27 * len(order) + 1.3), layout="constrained")
         panel = figure.subplots()
-        for row, slug in enumerate(order):
-            at = row + 0.6 * (slug == DRAWING)
-            colour = family_colour(slug)
-            many = list(each[slug].values())
-            panel.plot([min(many), max(many)], [at, at], color=colour, linewidth=1, alpha=0.5)
-            panel.scatter(many, [at] * len(many), s=12, color=colour, alpha=0.55, linewidths=0)
-            panel.scatter(whole[slug], at, s=55, color=colour, zorder=3, linewidths=0)
-            panel.annotate(f"{whole[slug]:.2g} s", (max(*many, whole[slug]), at), (7, 0),
-                           textcoords="offset points", va="center", color=colour)  # fmt: skip
-        rows_at = [row + 0.6 * (slug == DRAWING) for row, slug in enumerate(order)]
-        panel.set_yticks(rows_at, [_name(slug) for slug in order])
+        panel.set_xscale("log")
+        for at, slug in zip(places, order, strict=True):
+            _row(panel, at, whole[slug], list(each[slug].values()), family_colour(slug))
+        panel.set_yticks(places, [_name(slug) for slug in order])
         panel.invert_yaxis()
-        panel.set(xscale="log", xlabel="seconds per million plays (one core, log scale)")
         panel.set_title("Seconds that a million plays take")
+        panel.set_xlabel("seconds per million plays (one core, log scale)")
         panel.margins(x=0.12)
+        panel.set_xlim(roomy(*panel.get_xlim()))
         panel.grid(axis="x")
+        panel.xaxis.set_minor_formatter(NullFormatter())
         thousands(panel.xaxis)
         bare(panel)
     return figure
+
+
+def _row(panel: Any, at: float, whole: float, each: list[float], colour: str) -> None:
+    panel.plot([min(each), max(each)], [at, at], color=colour, linewidth=1, alpha=0.5)
+    panel.scatter(each, [at] * len(each), s=12, color=colour, alpha=0.55, linewidths=0)
+    panel.scatter(whole, at, s=55, color=colour, zorder=3, linewidths=0)
+    panel.annotate(
+        f"{whole:.2g} s", (max(*each, whole), at), (7, 0),
+        textcoords="offset points", va="center", color=colour,
+    )  # fmt: skip
 
 
 def _name(slug: str) -> str:

@@ -41,22 +41,19 @@ STYLE: Any = {
 
 
 def grid(
-    count: int, columns: int = 3, height: float = 2.6, title: str = "", **options: Any
+    count: int, columns: int = 3, height: float = 2.6, **options: Any
 ) -> tuple[Figure, list[Any], list[Any]]:
     """Return a figure, its panels in reading order, and the cells of the grid that stay free.
 
-    Panels are as wide as three of them fill the page, two or one are a little wider.
+    A full row is as wide as the page; fewer panels leave room for a legend beside them.
     """
     wide = max(1, min(columns, count))
     deep = -(-count // wide)
-    width = WIDTH if wide == columns else min(WIDTH, 4.4 * wide + 0.6)
-    extra = 0.4 if title else 0.0
-    figure = Figure(figsize=(width, height * deep + extra), layout="constrained")
+    width = WIDTH if wide == columns else min(WIDTH, 3.9 * wide + 2.9)
+    figure = Figure(figsize=(width, height * deep), layout="constrained")
     cells = list(figure.subplots(deep, wide, squeeze=False, **options).ravel())
     for cell in cells[count:]:
         cell.set_axis_off()
-    if title:
-        figure.suptitle(title, x=0.01, ha="left")
     return figure, cells[:count], cells[count:]
 
 

@@ -80,7 +80,8 @@ def finish(
     arrow.write(result, folder / "results.parquet")
     _csv(folder / "summary.csv", summary_rows(result))
     _text(folder / "experiment.toml", text(what))
-    progress("checking the claims")
+    if about_paper:
+        progress("checking the claims")
     data = what.plan.data if isinstance(what.plan.data, str | os.PathLike) else None
     found = [as_json(claim) for claim in claims(result, data)] if about_paper else []
     _text(folder / "claims.json", _json(found))
@@ -88,11 +89,12 @@ def finish(
 
     def drawn(name: str, reason: str) -> None:
         progress(f"drew {name}" if not reason else f"left out {name}: {reason}")
-        left_out.extend([f"The figure {name} is left out: {reason}."] if reason else [])
+        left_out.extend([f"The figure “{name}” is left out: {reason}."] if reason else [])
 
     figures = draw_all(
-        result, folder / "figures", data=data, timings=outcome.timings, progress=drawn
-    )
+        result, folder / "figures", data=data, timings=outcome.timings, progress=drawn,
+        about_paper=about_paper,
+    )  # fmt: skip
     failures = [failure._asdict() for failure in outcome.failures]
     made = making.facts(outcome)
     facts = Facts(
