@@ -153,7 +153,7 @@ def test_what_does_not_go_together_is_said(words, message):
 
 def test_a_folder_that_cannot_be_written_is_said_before_hours_of_play(grid, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidInput, match="cannot use .* for results"):
+    with pytest.raises(InvalidInput, match=r"cannot use .* for results"):
         typed("run", grid, "--out", tmp_path / "file" / "out")
 
 
@@ -179,7 +179,7 @@ def test_two_folders_side_by_side(grid, folder, tmp_path):
 
 
 def test_a_folder_without_results_is_said(tmp_path, folder):
-    with pytest.raises(BursarError, match="no results.parquet in"):
+    with pytest.raises(BursarError, match=r"no results\.parquet in"):
         typed("compare", folder, tmp_path)
 
 

@@ -164,7 +164,7 @@ def _end(outcome: Outcome, facts: Any, options: Options, seconds: float) -> None
 
 def _show(facts: Any) -> None:
     """Print who lost least: a row a policy, over all settings that all of them played."""
-    found = extra("bursar.report.lost", "jinja2").lost(facts.result, list(facts.result.policies))
+    found = extra("bursar.analysis.shares", "scipy").lost(facts.result, list(facts.result.policies))
     if found is None:
         return
     table = new_table("policy", "lost of what was possible", left=("policy",))

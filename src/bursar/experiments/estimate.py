@@ -65,7 +65,7 @@ def probe() -> float:
     taken = []
     for _ in range(4):  # the first also compiles
         start = thread_time()
-        for _game in match(problem, players, 3000 * problem.min_cost, (1.0,), (0, 0, 0)):
+        for _game in match(problem, players, BUDGET_PLAYS * problem.min_cost, (1.0,), (0, 0, 0)):
             pass
         taken.append(thread_time() - start)
     return min(taken[1:])

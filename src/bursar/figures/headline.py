@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from bursar.analysis import games
+from bursar.analysis.shares import lost
 from bursar.errors import BursarError, InvalidInput
 from bursar.figures import choice
 from bursar.figures.labels import RECOMMENDED, label
@@ -31,35 +30,11 @@ class Loss(NamedTuple):
 
 
 def losses(result: Result, policies: Sequence[str] | None = None) -> list[Loss]:
-    """Return the mean share of the possible reward that each policy lost, the best first.
-
-    Regret over what the best arm brings, a game; then the mean over the games of a setting, then
-    over settings. Only repetitions that every policy played count, so that all are compared alike.
-    """
-    shown = choice.main(result, policies)
-    common = [name for name in choice.played(result) if _shared(result, name, shown).size]
-    if not common:
+    """Return the mean share of the possible reward that each policy lost, the best first."""
+    found = lost(result, list(choice.main(result, policies)))
+    if found is None:
         raise InvalidInput("no repetition was played by all policies; draw fewer policies")
-    share = np.divide(
-        result.values[:, -1, 2], result.optimum,
-        out=np.zeros_like(result.optimum), where=result.optimum > 0.0,
-    )  # fmt: skip
-
-    def mean(slug: str) -> float:
-        parts = []
-        for name in common:
-            rows = games.rows_of(result, name, slug)
-            alike = np.isin(result.repetition[rows], _shared(result, name, shown))
-            parts.append(share[rows[alike]].mean())
-        return float(np.mean(parts))
-
-    return sorted((Loss(slug, mean(slug)) for slug in shown), key=lambda loss: loss.share)
-
-
-def _shared(result: Result, setting: str, policies: Sequence[str]) -> Any:
-    """Return the repetitions of a setting that all these policies played."""
-    each = (result.repetition[games.rows_of(result, setting, slug)] for slug in policies)
-    return reduce(np.intersect1d, each)
+    return [Loss(*pair) for pair in zip(found.policies, found.shares, strict=True)]
 
 
 def chance(result: Result, data: Any = None) -> float | None:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bursar.arms import Arms, Game, first_unplayed, new_game
+from bursar.arms import Arms, Game, argmax, first_unplayed, new_game
 from bursar.bounds import ratio
 from bursar.checks import Floats, columns_of, inside, require, whole
 from bursar.compiled import compiled
@@ -114,11 +114,23 @@ def initial_set(arms: Arms, size: int) -> Set:
 
 
 @compiled
+def best_arm(p: Params, arms: Arms, game: Game, stream: Stream) -> int:
+    now = clock(p, float(game[0].plays))
+    scores = np.empty(arms.size)
+    for k in range(arms.size):
+        n = arms[k].n
+        scores[k] = index(p, n, arms[k].reward / n, arms[k].cost / n, 0.0, 0.0, now)
+    return argmax(scores, game, stream)
+
+
+@compiled
 def choose(p: Params, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:
     place = game[0].plays % p.set_size
     if place == 0:
         if first_unplayed(arms) >= 0:
             chosen = initial_set(arms, p.set_size)
+        elif p.set_size == 1:  # no set to search for
+            return best_arm(p, arms, game, stream)
         else:
             now = clock(p, float(game[0].plays // p.set_size))
             u, l_ = np.empty(arms.size), np.empty(arms.size)
@@ -160,6 +172,10 @@ class MRCB(Policy):
     @classmethod
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(), cls(set_size=2), cls(kappa=0.25, set_size=3))
+
+    @property
+    def lazy(self) -> bool:
+        return self.set_size == 1
 
     @property
     def round_size(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from bursar.analysis.failures import failed_share
 from bursar.analysis.games import final, has, settings_of
 from bursar.analysis.permutation import bootstrap_interval
-from bursar.report.lost import by_repetition
+from bursar.analysis.shares import by_repetition
 from bursar.report.spelling import amount, name, number, percent
 from bursar.result import Result
 

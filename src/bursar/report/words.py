@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bursar.analysis.failures import failed_share
+from bursar.analysis.shares import Gap, Lost, gap, lost
 from bursar.figures import choice
 from bursar.figures.labels import is_ours
 from bursar.report.facts import Facts
-from bursar.report.lost import Gap, Lost, gap, lost
 from bursar.report.setups import arms_range
 from bursar.report.spelling import amount, percent, points, spoken
 
