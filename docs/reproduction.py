@@ -69,7 +69,8 @@ def _lost(result: Any) -> str:
     found = lost(result, list(result.policies))
     lines = ["| policy | lost of what was possible, mean over settings |", "|---|---:|"]
     for slug, share in zip(found.policies, found.shares, strict=True):
-        name = f"**{label(slug)}**" if slug == OURS else label(slug)
+        name = label(slug).replace("*", "\\*")
+        name = f"**{name}**" if slug == OURS else name
         lines.append(f"| {name} | {share:.2%} |")
     return "\n".join(lines) + "\n"
 
@@ -77,7 +78,7 @@ def _lost(result: Any) -> str:
 def _regret(rows: list[dict[str, str]], result: Any) -> str:
     """Return mean and median of final regret, and failures, of the main policies."""
     shown = [slug for slug in MAIN if slug in result.policies]
-    head = "| setting | " + " | ".join(short(slug) for slug in shown) + " |"
+    head = "| setting | " + " | ".join(short(slug).replace("*", "\\*") for slug in shown) + " |"
     lines = [head, "|---|" + "---:|" * len(shown)]
     cells = {(row["setting"], row["policy"]): row for row in rows}
     for setting in settings_of(result):

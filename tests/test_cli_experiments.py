@@ -104,6 +104,13 @@ def test_the_written_experiment_runs_again_from_what_is_cached(folder):
     assert printed["report"] == str(folder / "report.html")
 
 
+def test_a_run_can_be_forced_to_compute_all_anew(folder):
+    before = (folder / "results.parquet").read_bytes()
+    done = typed("run", folder / "experiment.toml", "--out", folder, "--json", "--force")
+    assert json.loads(done.stdout)["units"]["done"] == 16
+    assert (folder / "results.parquet").read_bytes() == before
+
+
 def test_a_dry_run_says_what_would_run_and_how_long_and_runs_nothing(grid, folder, tmp_path):
     done = typed("run", grid, "--out", tmp_path / "dry", "--dry-run")
     assert "grid: 2 settings x 4 policies x 8 repetitions, in 16 units" in done.stdout

@@ -29,6 +29,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     partial = path.with_name(f".{uuid4().hex[:12]}.part{path.suffix}")
     try:
         yield partial
+        with partial.open("rb+") as file:
+            os.fsync(file.fileno())  # a name must not reach the disk before what it names
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -164,6 +164,7 @@ Dask = Annotated[str | None, typer.Option(help="Compute on this Dask scheduler's
 Out = Annotated[Path | None, typer.Option(help="Results folder; bursar-results/NAME if not given.")]
 Dry = Annotated[bool, typer.Option("--dry-run", help="Say what would run and how long; stop.")]
 Again = Annotated[bool, typer.Option("--rerun-failed", help="Repeat units that failed.")]
+Force = Annotated[bool, typer.Option("--force", help="Compute all anew, whatever is cached.")]
 Times = Annotated[int | None, typer.Option(min=1, help="Games of each policy on each setting.")]
 
 
@@ -182,13 +183,14 @@ def reproduce(
     out: Out = None,
     dry_run: Dry = False,
     rerun_failed: Again = False,
+    force: Force = False,
     as_json: AsJSON = False,
 ) -> None:
     """Run the paper's evaluation, draw its figures, check its claims, and write a report."""
     grids = extra("bursar.cli.grids", "pyarrow")  # only these commands need the extra
     what = grids.paper_experiment(quick, full, all_policies, data, repetitions, seed)
     folder = out or Path("bursar-results") / what.name
-    grids.go(what, grids.Options(folder, jobs, dask, dry_run, rerun_failed, as_json))
+    grids.go(what, grids.Options(folder, jobs, dask, dry_run, rerun_failed, force, as_json))
 
 
 @app.command()
@@ -226,6 +228,7 @@ def run(
     out: Out = None,
     dry_run: Dry = False,
     rerun_failed: Again = False,
+    force: Force = False,
     as_json: AsJSON = False,
 ) -> None:
     """Run an experiment of your own: a TOML file, or your ad export with --ads."""
@@ -236,7 +239,7 @@ def run(
 
     def options(name: str) -> Any:
         folder = out or Path("bursar-results") / name
-        return grids.Options(folder, jobs, dask, dry_run, rerun_failed, as_json)
+        return grids.Options(folder, jobs, dask, dry_run, rerun_failed, force, as_json)
 
     if file is not None:
         grids.run_file(file, changes, options)

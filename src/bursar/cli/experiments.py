@@ -42,6 +42,7 @@ class Options:
     dask: str | None = None
     dry_run: bool = False
     rerun_failed: bool = False
+    force: bool = False
     as_json: bool = False
 
     def engine(self) -> Engine:
@@ -69,7 +70,7 @@ def go(
     """Run an experiment, write its folder, and print where the report is."""
     engine = options.engine()
     store = Store(options.out)
-    work = survey(what, store, options.rerun_failed)
+    work = survey(what, store, options.rerun_failed, options.force)
     if options.dry_run:
         _tell(what, work, options)
         return
@@ -80,7 +81,7 @@ def go(
         outcome = run(what, options.out, engine=engine, work=work, stop=stop, progress=watch)
         if stop() and not outcome.whole:
             _stopped(outcome)
-    making = folder.Making(_command(), started, time.monotonic() - clock, _engine_words(options))
+    making = folder.Making(_command(), started, clock, _engine_words(options))
     with _doing() as progress:
         facts = folder.finish(
             what, outcome, options.out, making, about_paper=about_paper,

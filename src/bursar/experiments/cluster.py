@@ -56,7 +56,7 @@ def cluster(address: str, patience: float = 20.0) -> Engine:
                 task = None if stop() else next(waiting, None)
                 if task is not None:
                     # pure=False: not a result that the cluster may remember of another run
-                    future = client.submit(_compute, parcel, task, pure=False)
+                    future = client.submit(_compute, parcel, task, pure=False, retries=2)
                     names[future.key] = task
                     running.add(future)
 

@@ -84,9 +84,9 @@ class Outcome:
         return self.counts.left == 0
 
 
-def survey(what: Experiment, store: Store, rerun_failed: bool = False) -> Work:
-    """Return what a run would compute."""
-    have = store.stored()
+def survey(what: Experiment, store: Store, rerun_failed: bool = False, force: bool = False) -> Work:
+    """Return what a run would compute; all of it, if it is forced to."""
+    have = {} if force else store.stored()
     lost = set() if rerun_failed else {(f.cell, f.policy) for f in store.failures()}
     every = list(tasks(what))
     missing, failed = [], []
