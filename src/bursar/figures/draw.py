@@ -138,6 +138,8 @@ def _ads(data: Data) -> Ads:
     try:
         return facebook.load(store.find(data))
     except MissingData:
+        if data is not None:
+            raise
         raise MissingData(
             "it shows a campaign of the Facebook ads; give them with --data"
         ) from None
