@@ -28,6 +28,7 @@ bench: .venv/ready-paper .venv-peers/ready
 	$(BIN)/python benchmarks/policies.py
 	$(BIN)/python benchmarks/engine.py $(ARGS)
 	$(BIN)/python benchmarks/paper.py --engines $(PAPER)
+	$(BIN)/python benchmarks/campaign.py $(CAMPAIGN)
 
 docs: .venv/ready-docs
 	$(BIN)/python docs/pictures.py

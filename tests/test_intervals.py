@@ -152,3 +152,8 @@ def test_eta_before_enough_samples_and_its_floor():
     assert bursar.eta([2.0, 3.0], [0.5, 0.5], low=1.0, high=5.0).tolist() == [0.5 / 3, 0.5 / 4]
     with pytest.raises(InvalidInput, match=r"eta_min must be in \[0, 1\], got 2"):
         bursar.eta(0.5, 0.1, eta_min=2)
+
+
+def test_the_bound_of_a_ratio_is_above_it_even_when_rewards_are_losses():
+    bound = bursar.ratio_bound(-1.99, 0.5, 10_000, reward_range=(-2, 5))
+    assert -1.99 / 0.5 < bound < 0.0

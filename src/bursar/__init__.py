@@ -1,5 +1,10 @@
 """bursar: budgeted multi-armed bandits, where every play costs and only paying teaches."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from bursar import errors, theory
 from bursar.intervals import eta, interval, ratio_bound
 from bursar.play import Run, play
@@ -17,11 +22,16 @@ from bursar.settings import SETTINGS, Setting, setting, settings
 from bursar.simulate import simulate
 from bursar.version import __version__
 
+if TYPE_CHECKING:
+    from bursar.campaign import Campaign, Decision
+
 __all__ = [
     "POLICIES",
     "SETTINGS",
     "Bernoulli",
     "Beta",
+    "Campaign",
+    "Decision",
     "Empirical",
     "GeneralizedBernoulli",
     "Learner",
@@ -43,3 +53,12 @@ __all__ = [
     "simulate",
     "theory",
 ]
+
+_LATER = {"Campaign": "bursar.campaign", "Decision": "bursar.campaign"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what only campaigns need when it is asked for: simulations need no ledger."""
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'bursar' has no attribute {name!r}")

@@ -6,7 +6,12 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "BudgetExhausted",
     "BursarError",
+    "CampaignExists",
+    "CannotAnswer",
+    "CorruptLedger",
+    "IdempotencyMismatch",
     "InvalidData",
     "InvalidInput",
     "InvalidParameter",
@@ -14,9 +19,20 @@ __all__ = [
     "MissingData",
     "MissingExtra",
     "MissingKnowledge",
+    "NewerSchema",
     "NoIndex",
     "NonConforming",
+    "NotActive",
+    "OutcomeConflict",
+    "Overloaded",
+    "StaleVersion",
+    "StorageInUse",
+    "StorageUnavailable",
     "TapeTooLong",
+    "TooManyOpen",
+    "UnknownArm",
+    "UnknownCampaign",
+    "UnknownDecision",
     "UnknownParameter",
     "UnknownPolicy",
     "UnknownSetting",
@@ -98,3 +114,67 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 class UnlikeWorkers(BursarError, RuntimeError):
     """Workers of a cluster that would compute other numbers than this machine."""
+
+
+class CampaignExists(BursarError, ValueError):
+    """A new campaign with the name of one that is there."""
+
+
+class UnknownCampaign(BursarError, LookupError):
+    """A campaign that is not in the store."""
+
+
+class UnknownDecision(BursarError, LookupError):
+    """A decision that this campaign never made."""
+
+
+class UnknownArm(BursarError, LookupError):
+    """An arm that this campaign does not have."""
+
+
+class BudgetExhausted(BursarError, RuntimeError):
+    """No arm fits into what is left of the budget or of a cap."""
+
+
+class NotActive(BursarError, RuntimeError):
+    """A campaign that is paused, closed, overdrawn or not reconciled grants no asks."""
+
+
+class TooManyOpen(BursarError, RuntimeError):
+    """More decisions wait for their outcome than the campaign allows."""
+
+
+class Overloaded(BursarError, RuntimeError):
+    """More calls wait for the ledger than it can serve; nothing was reserved."""
+
+
+class OutcomeConflict(BursarError, ValueError):
+    """A second outcome that differs from the first, which stands."""
+
+
+class IdempotencyMismatch(BursarError, ValueError):
+    """An id that was used before for something else."""
+
+
+class StaleVersion(BursarError, RuntimeError):
+    """A change made from what is no longer the newest state."""
+
+
+class StorageUnavailable(BursarError, OSError):
+    """The ledger could not be written; nothing was acknowledged, nothing is decided from memory."""
+
+
+class StorageInUse(BursarError, OSError):
+    """A file that another process owns, or that lies on a network file system."""
+
+
+class CorruptLedger(BursarError, RuntimeError):
+    """A log whose hashes or sums do not hold; the message has the first bad event."""
+
+
+class NewerSchema(BursarError, RuntimeError):
+    """A store that a newer bursar has written."""
+
+
+class CannotAnswer(BursarError, ValueError):
+    """A log from which the question cannot be answered."""

@@ -120,9 +120,11 @@ def ratio_bound(
             raise InvalidInput(f"alpha must be in (0, 1], got {alpha!r}; try alpha=0.05")
         z = z_from_alpha(alpha)
     _, reward = interval(mean_reward, n, z, eta_reward, *reward_range)
-    cost, _ = interval(mean_cost, n, z, eta_cost, *cost_range)
+    least, most = interval(mean_cost, n, z, eta_cost, *cost_range)
+    # a reward that is below 0 at its best loses least per cost where costs are highest
+    cost = np.where(np.asarray(reward) >= 0.0, least, most)
     with np.errstate(divide="ignore", invalid="ignore"):
-        bound = np.where(np.asarray(cost) > 0.0, np.divide(reward, cost), np.inf)
+        bound = np.where(cost > 0.0, np.divide(reward, cost), np.inf)
     return float(bound) if bound.ndim == 0 else bound
 
 

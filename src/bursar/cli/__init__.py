@@ -10,9 +10,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from bursar.cli.campaign import app as campaign_app
 from bursar.cli.card import card_of, facts_of
 from bursar.cli.output import AsJSON, console, new_table, print_json
 from bursar.cli.places import data_facebook_ads, settings_command
+from bursar.cli.replay import replay_command
 from bursar.cli.runs import demo_command, simulate_command
 from bursar.errors import BursarError, InvalidInput
 from bursar.plan import BUDGET_PLAYS, plan
@@ -31,6 +33,8 @@ app = typer.Typer(
 )
 data = typer.Typer(help="Data that you get yourself, checked and kept.", no_args_is_help=True)
 app.add_typer(data, name="data")
+app.add_typer(campaign_app, name="campaign")
+app.command("replay")(replay_command)
 
 
 def main() -> None:

@@ -1,0 +1,155 @@
+"""The rules of an ask: who may be chosen, what is held, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from msgspec import json
+
+from bursar.campaign.reaping import reap
+from bursar.campaign.records import Cap, Choice
+from bursar.campaign.state import State, day_of
+from bursar.campaign.turn import Turn
+from bursar.campaign.words import safe, words
+from bursar.errors import BudgetExhausted, IdempotencyMismatch, InvalidInput, NotActive, TooManyOpen
+
+__all__ = ["affordable", "ask", "hold_of"]
+
+_ENOUGH = 30  # costs before a quantile of them is trusted
+
+
+def ask(
+    turn: Turn, decision: str, among: tuple[str, ...] | None, new: bool = False
+) -> tuple[Choice, bool]:
+    """Grant a decision, or return the one that this id was granted before (then True).
+
+    ``new`` says that the id was made just now: nobody can have asked with it.
+    """
+    fingerprint = "*" if among is None else _fingerprint(among)
+    reap(turn)
+    state = turn.state
+    before = None if new else turn.find(decision)[0]
+    if before is not None:
+        if before.fingerprint != fingerprint:
+            raise IdempotencyMismatch(
+                f"the decision {decision!r} was asked among {before.fingerprint!r} before,"
+                f" now among {fingerprint!r}; give a new ask a new id"
+            )
+        return before, True
+    _refuse_unready(state)
+    wanted = None if among is None else _wanted(turn, among)
+    allowed, constrained = affordable(state, wanted, max(state.ts + 1, turn.now))
+    arm, propensity, failed = _choose(turn, allowed)
+    config, ts = state.config, max(state.ts + 1, turn.now)
+    lives = config.hold_ttl if config.ask_ttl is None else config.ask_ttl
+    turn.emit(
+        "asked", decision, arm=arm, hold=hold_of(state, arm), p=propensity, print=fingerprint,
+        constrained=constrained, expires=ts + round(lives * 1e6),
+        due=ts + round(config.reward_ttl * 1e6),
+    )  # fmt: skip
+    if failed is not None:
+        turn.emit("policy-error", error=failed)  # after the ask, which was checked for its own time
+    return state.choices[decision], False
+
+
+def _fingerprint(among: Sequence[str]) -> str:
+    for key in among:
+        words("an arm of among", key)  # before anything has happened
+    return json.encode(sorted(set(among))).decode()
+
+
+def _refuse_unready(state: State) -> None:
+    if state.stored != "active":
+        ways = {
+            "paused": "resume it first",
+            "unreconciled": "it was restored from a backup: reconcile it first",
+            "closed": "make a new campaign",
+        }
+        raise NotActive(f"{state.name} is {state.stored}; {ways[state.stored]}")
+    if len(state.choices) >= state.config.max_open:
+        raise TooManyOpen(
+            f"{state.name} has {len(state.choices):,} decisions without an outcome, the most it"
+            " allows; tell or void some, or raise max_open"
+        )
+
+
+def _wanted(turn: Turn, among: Sequence[str]) -> list[int]:
+    if not among:
+        raise InvalidInput("among must name at least one arm, got none; leave it out for all")
+    return sorted({turn.arm(key) for key in among})  # whatever the order they were named in
+
+
+def hold_of(state: State, arm: int) -> int:
+    """Return what an ask of an arm reserves."""
+    one, quantile = state.arms[arm], state.config.quantile
+    if quantile is None or len(one.costs) < _ENOUGH:
+        return one.max_cost
+    ordered = sorted(one.costs)
+    return min(one.max_cost, ordered[math.ceil(quantile * len(ordered)) - 1])
+
+
+def affordable(
+    state: State, wanted: Sequence[int] | None, ts: int
+) -> tuple[list[int] | None, bool]:
+    """Return the arms that fit into what is left (None: all of them), and whether some do not."""
+    if wanted is None and state.plain and state.most_held <= state.available:
+        return None, False
+    today = state.days.get(day_of(ts), Cap())
+    room = state.available
+    if state.day_cap is not None:
+        room = min(room, state.day_cap - today.spent - today.held)
+    active = [
+        number
+        for number in (range(len(state.arms)) if wanted is None else wanted)
+        if state.arms[number].state == "active"
+    ]
+    holds = {number: hold_of(state, number) for number in active}
+    fits = []
+    for number in active:
+        own = state.arms[number].money.room()
+        if holds[number] <= (room if own is None else min(room, own)):
+            fits.append(number)
+    if not fits:
+        raise BudgetExhausted(_why_none(state, holds, room))
+    return fits, len(fits) < len(active)
+
+
+def _why_none(state: State, holds: dict[int, int], room: int) -> str:
+    coin = state.config.coin
+    if not holds:
+        return f"{state.name} has no active arm to choose from; resume or add one"
+    cheapest = min(holds, key=lambda number: holds[number])
+    return (
+        f"nothing fits: the cheapest arm, {state.arms[cheapest].key!r}, needs"
+        f" {coin.shown(holds[cheapest])}, available are {coin.shown(max(room, 0))}"
+        f" ({coin.shown(state.held)} held); raise the budget or a cap, or tell open outcomes"
+    )
+
+
+def _choose(turn: Turn, allowed: list[int] | None) -> tuple[int, float | None, str | None]:
+    """Return the policy's arm and how likely it was; if it fails, any that fits, and why."""
+    state, seq = turn.state, turn.state.seq + 1
+    explore = state.config.explore
+    everyone = range(len(state.arms)) if allowed is None else allowed
+    lucky, which = state.brain.uniform(seq) if explore > 0.0 else (1.0, 0.0)
+    try:
+        arm = state.brain.choose(allowed, seq)
+        base = state.brain.certainty(len(everyone))
+        if arm not in everyone:
+            raise IndexError(f"there is no arm {arm} to choose")
+    except Exception as error:  # a policy of anyone's making; money must go on being safe
+        arm = everyone[int(state.brain.uniform(seq)[1] * len(everyone))]
+        return arm, None, safe(f"{type(error).__name__}: {error}"[:200])
+    if explore == 0.0:
+        return arm, base, None
+    other = everyone[int(which * len(everyone))]
+    chosen = other if lucky < explore else arm
+    if base is None:
+        return chosen, None, None
+    if state.brain.has_index:
+        equals = state.brain.equals(everyone)
+        by_policy = 1.0 / len(equals) if chosen in equals else 0.0
+    else:
+        by_policy = base
+    return chosen, explore / len(everyone) + (1.0 - explore) * by_policy, None

@@ -1,0 +1,182 @@
+"""The desk: calls of many threads, served in turn, many of them with one commit.
+
+Whoever gets to the desk serves all who stand in line: their work is done one after the other on the
+same state, appended to the log and committed together; only then does anyone get an answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from bursar.campaign.clock import Clock
+from bursar.campaign.snapshot import restored, taken
+from bursar.campaign.state import State
+from bursar.campaign.turn import Turn
+from bursar.errors import BursarError, CorruptLedger, Overloaded, StorageUnavailable
+from bursar.ledger import Session, Store
+from bursar.ledger.tail import check_tail
+
+__all__ = ["Desk"]
+
+_LINE = 4096  # calls that may wait
+_TOGETHER = 256  # calls that share a commit
+_OFTEN = 10_000  # events between snapshots
+_STEP = 60_000_000  # µs by which a clock may be set without stopping the reaper
+
+
+class _Call:
+    """One call in line: its work, and what came of it."""
+
+    __slots__ = ("done", "error", "result", "work")
+
+    def __init__(self, work: Callable[[Turn], Any]) -> None:
+        self.work = work
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class Desk:
+    """Where the state of one campaign is, and the only way to change it."""
+
+    def __init__(self, store: Store, name: str, clock: Clock) -> None:
+        self.store = store
+        self.name = name
+        self.clock = clock
+        self.alarms: list[str] = []
+        self._state: State | None = None
+        self._snapshot_at = 0
+        self._lock = threading.Lock()
+        self._line: deque[_Call] = deque()
+        self._offset: int | None = None
+        self._step = 0
+
+    def serve(self, work: Callable[[Turn], Any]) -> Any:
+        """Do work on the newest state and commit what it did; return its result."""
+        if len(self._line) >= _LINE:
+            raise Overloaded(
+                f"{_LINE:,} calls wait for the ledger of {self.name!r}; nothing was reserved,"
+                " try again in a moment"
+            )
+        call = _Call(work)
+        if not self._line and self._lock.acquire(blocking=False):  # nobody else is here
+            try:
+                self._serve([call])
+            finally:
+                self._lock.release()
+        else:
+            self._stand_in_line(call)
+        if call.error is not None:
+            raise call.error
+        return call.result
+
+    def _stand_in_line(self, call: _Call) -> None:
+        self._line.append(call)
+        with self._lock:
+            if not call.done:
+                calls = [self._line.popleft() for _ in range(min(len(self._line), _TOGETHER))]
+                if call not in calls:  # more than one commit's worth was before it
+                    self._line.remove(call)
+                    calls.append(call)
+                self._serve(calls)
+
+    def state(self) -> State:
+        """Return the newest state; look at it, do not change it."""
+        found: State = self.serve(lambda turn: turn.state)
+        return found
+
+    def drop(self) -> None:
+        """Forget what is in memory; the next call reads it from the store."""
+        self._state = None
+
+    def _serve(self, calls: list[_Call]) -> None:
+        try:
+            with self.store.session(self.name) as session:
+                state = self._caught_up(session)
+                wall = self.clock.wall()
+                turn = Turn(state, session, wall, self._clock_is_steady(wall))
+                for call in calls:
+                    self._do(call, turn)
+                if turn.events:
+                    session.append(turn.events, state.summary(turn.granted))
+                    if state.seq - self._snapshot_at >= _OFTEN:
+                        session.keep_snapshot(state.seq, taken(state))
+                        self._snapshot_at = state.seq
+        except BaseException as error:
+            # whatever was not committed did not happen: read the truth from the store next time
+            self._state = None
+            failure = self._failure(error)
+            for call in calls:
+                call.error, call.result = failure, None
+            if not isinstance(error, Exception):  # Ctrl-C is for the thread that serves, no other
+                raise
+        finally:
+            for call in calls:
+                call.done = True
+
+    def _failure(self, error: BaseException) -> BaseException:
+        if isinstance(error, BursarError):
+            return error
+        failure = StorageUnavailable(
+            f"the ledger of {self.name!r} could not be written ({error});"
+            " nothing was acknowledged, try again"
+        )
+        failure.__cause__ = error
+        return failure
+
+    def _do(self, call: _Call, turn: Turn) -> None:
+        try:
+            call.result = call.work(turn)
+        except Exception as error:
+            if turn.broken:
+                raise  # nothing of this commit may stand
+            call.error = error  # what happened before, such as a hold that lapsed, did happen
+
+    def _caught_up(self, session: Session) -> State:
+        """Return the state as of the head of the log: from memory, a snapshot, or the start."""
+        head = session.head
+        state = self._state
+        if state is None or state.seq > head.seq:
+            state = self._loaded(session)
+        if state.seq < head.seq:
+            for event in session.after(state.seq):
+                if event.seq != state.seq + 1:
+                    raise CorruptLedger(
+                        f"event {state.seq + 1} of {self.name!r} is missing, the next is"
+                        f" {event.seq}; restore a backup"
+                    )
+                state.apply(event)
+        self._state = state
+        return state
+
+    def _loaded(self, session: Session) -> State:
+        kept = session.snapshot()
+        state = None if kept is None else restored(kept[1])
+        self._snapshot_at = 0 if state is None else state.seq
+        check_tail(self.store, self.name, self._snapshot_at, session.head)
+        return state or State(session.after(0)[0])
+
+    def trust_clock(self) -> None:
+        """Believe the time of day as it is now, after it was set."""
+        self._offset = None
+
+    def _clock_is_steady(self, wall: int) -> bool:
+        """Tell whether the time of day ran as fast as time; a jump must not end all holds.
+
+        After a jump nothing expires until someone says that the new time is right.
+        """
+        offset = wall - self.clock.steady()
+        if self._offset is None:
+            self._offset, self._step = offset, 0
+        step = offset - self._offset
+        if abs(step) <= _STEP:
+            return True
+        if abs(step - self._step) > _STEP:
+            self.alarms.append(
+                f"the clock was set by {step / 1e6:+,.0f} s; nothing expires until trust_clock()"
+            )
+            self._step = step
+        return False

@@ -1,0 +1,373 @@
+"""The state of a campaign: what its events add up to. Nothing else ever changes it."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import Any
+
+from bursar.campaign.brain import Brain
+from bursar.campaign.config import Config
+from bursar.campaign.records import OPEN, Arm, Cap, Choice
+from bursar.ledger import Event
+from bursar.ledger.store import Summary
+from bursar.policies import policy as policy_of
+
+__all__ = ["State", "day_of"]
+
+_ENOUGH = 30  # costs before a quantile of them is trusted
+_FLAGS = 20  # of the newest troubles, kept for an operator
+_NEWEST = 1000  # costs of an arm that quantile holds look at
+
+
+def day_of(ts: int) -> int:
+    """Return the day of a time, counted from 1970 in UTC: days neither skip nor repeat an hour."""
+    return ts // 86_400_000_000
+
+
+def _take(costs: list[int], before: int | None, cost: int) -> None:
+    """Note a cost among the newest; one that was wrong is replaced, if it is still there."""
+    if before is None:
+        costs.append(cost)
+        del costs[:-_NEWEST]
+    elif before in costs:
+        costs[costs.index(before)] = cost
+
+
+class State:
+    """A fold of events. ``apply`` does not fail: what an event says has happened."""
+
+    def __init__(self, first: Event, empty: bool = False) -> None:
+        body = first.body
+        self.name: str = body["name"]
+        self.config = Config.of(body["config"])
+        self._unit = 10.0**self.config.coin.exponent
+        self._quantile = self.config.quantile
+        self.budget: int = body["budget"]
+        self.spent = self.held = self.overrun = self.cut = 0
+        self.stored = "active"  # active, paused, closed, unreconciled
+        self.arms: list[Arm] = []
+        self.keys: dict[str, int] = {}
+        self.day_cap: int | None = None
+        self.days: dict[int, Cap] = {}
+        self.choices: dict[str, Choice] = {}  # those of which something is expected
+        self.deadlines: list[tuple[int, str]] = []
+        self.flags: list[str] = []
+        self.seq, self.ts, self.version = first.seq, first.ts, 1
+        self.asks = 0
+        self.reward = 0.0
+        self._seen_version, self._plain, self._most = -1, False, 0
+        self._least: int | None = None
+        self.brain = Brain(
+            policy_of(self.config.policy), self.config.reward_range, self.config.seed
+        )
+        for key, max_cost in body["arms"]:
+            self._add(key, max_cost)
+        for scope, cap in body["caps"].items():
+            self._cap(scope, cap)
+        if not empty:
+            self.know()
+
+    # looking
+
+    @property
+    def available(self) -> int:
+        """What no decision has spent or holds; below 0 after overruns and cuts."""
+        return self.budget - self.spent - self.held
+
+    @property
+    def state(self) -> str:
+        """What the campaign is: as it was set, or overdrawn, or exhausted."""
+        if self.stored != "active":
+            return self.stored
+        if self.available < 0:
+            return "overdrawn"
+        return "active" if self._some_fit() else "exhausted"
+
+    def hold_of(self, number: int) -> int:
+        """Return what an ask of an arm reserves; at least one unit, so that no ask is free."""
+        arm, quantile = self.arms[number], self._quantile
+        if quantile is None or len(arm.costs) < _ENOUGH:
+            return arm.max_cost
+        ordered = sorted(arm.costs)
+        return max(1, min(arm.max_cost, ordered[math.ceil(quantile * len(ordered)) - 1]))
+
+    def _some_fit(self) -> bool:
+        """Tell whether some arm can be asked for, today or on a day whose cap is not used up."""
+        self._ready()
+        if self._plain:
+            return self._least is not None and self._least <= self.available
+        return any(
+            arm.state == "active" and self.hold_of(number) <= arm.money.within(self.available)
+            for number, arm in enumerate(self.arms)
+        )
+
+    @property
+    def plain(self) -> bool:
+        """Whether every arm may be chosen, if only there is money: the usual case, kept ready."""
+        self._ready()
+        return self._plain
+
+    @property
+    def most_held(self) -> int:
+        """The most that an ask of any arm can hold."""
+        self._ready()
+        return self._most
+
+    def _ready(self) -> None:
+        if self._seen_version != self.version:
+            capped = self.day_cap is not None or any(a.money.cap is not None for a in self.arms)
+            idle = any(arm.state != "active" for arm in self.arms)
+            self._plain = bool(self.arms) and not (capped or idle or self.config.hold != "max")
+            self._most = max((arm.max_cost for arm in self.arms), default=0)
+            self._least = min(
+                (arm.max_cost for arm in self.arms if arm.state == "active"), default=None
+            )
+            self._seen_version = self.version
+
+    def summary(self, granted: bool) -> Summary:
+        """Return the row that a store keeps beside the log."""
+        return Summary(self.state, self.budget, self.spent, self.held, granted)
+
+    # changing
+
+    def apply(self, event: Event) -> None:
+        """Take an event into account."""
+        _ON[event.kind](self, event, event.body)
+        self.seq, self.ts = event.seq, event.ts
+
+    def _on_asked(self, event: Event, body: dict[str, Any]) -> None:
+        number = body["arm"]
+        choice = Choice(
+            event.decision, event.seq, event.ts, number, body["hold"], day_of(event.ts),
+            body["expires"], body["due"], body["print"], body["p"], body["constrained"],
+        )  # fmt: skip
+        self.choices[choice.id] = choice
+        self._remind(choice)
+        arm = self.arms[number]
+        arm.open += 1
+        arm.asks += 1
+        arm.last = event.ts
+        self.asks += 1
+        self._hold(choice, choice.hold)
+        self.brain.asked(number)
+
+    def _on_confirmed(self, event: Event, body: dict[str, Any]) -> None:
+        choice = self.choices[event.decision]
+        choice.money, choice.expires = "confirmed", body["expires"]
+        self._remind(choice)
+
+    def _on_told(self, event: Event, body: dict[str, Any]) -> None:
+        choice = self._choice(event)
+        if "report" in body:
+            choice.reports[body["report"]] = body["print"]
+        if "cost" in body:
+            self._settle(choice, body["cost"])
+        if "reward" in body:
+            choice.reward = body["reward"]
+            late = body.get("late", False)
+            choice.rewarded = "late" if late else "observed"
+            if not late:
+                self.reward += choice.reward
+        self._study(choice, event.seq)
+
+    def _on_defaulted(self, event: Event, body: dict[str, Any]) -> None:
+        choice = self._choice(event)
+        choice.rewarded, choice.reward = "defaulted", body["reward"]
+        if choice.reward is not None:
+            self.reward += choice.reward
+        self._study(choice, event.seq)
+
+    def _on_corrected(self, event: Event, body: dict[str, Any]) -> None:
+        choice = self._choice(event)
+        if choice.learned:
+            self.brain.forget(choice.arm, choice.reward or 0.0, self._cost(choice), choice.learned)
+            choice.learned = 0
+        if "report" in body:
+            choice.reports[body["report"]] = body["print"]
+        if "cost" in body:
+            self._settle(choice, body["cost"])
+        if "reward" in body:
+            if choice.rewarded in ("observed", "defaulted") and choice.reward is not None:
+                self.reward -= choice.reward
+            choice.reward, choice.rewarded = body["reward"], "observed"
+            self.reward += choice.reward
+        self._study(choice, event.seq)
+
+    def _on_voided(self, event: Event, body: dict[str, Any]) -> None:
+        self._end(event.decision, "voided", 0)
+
+    def _on_released(self, event: Event, body: dict[str, Any]) -> None:
+        self._end(event.decision, "released", 0)
+
+    def _on_lapsed(self, event: Event, body: dict[str, Any]) -> None:
+        self._end(event.decision, "lapsed", body["charge"])
+
+    def _on_arm_added(self, event: Event, body: dict[str, Any]) -> None:
+        self._add(body["key"], body["max_cost"])
+        self.know()
+        self.version += 1
+
+    def _on_arm_paused(self, event: Event, body: dict[str, Any]) -> None:
+        self._arm_state(body["key"], "paused")
+
+    def _on_arm_resumed(self, event: Event, body: dict[str, Any]) -> None:
+        self._arm_state(body["key"], "active")
+
+    def _on_arm_retired(self, event: Event, body: dict[str, Any]) -> None:
+        self._arm_state(body["key"], "retired")
+
+    def _on_budget_set(self, event: Event, body: dict[str, Any]) -> None:
+        self.cut += max(self.budget - body["budget"], 0)
+        self.budget = body["budget"]
+        self.know()
+        self.version += 1
+
+    def _on_cap_set(self, event: Event, body: dict[str, Any]) -> None:
+        self._cap(body["scope"], body["cap"])
+        self.version += 1
+
+    def _on_paused(self, event: Event, body: dict[str, Any]) -> None:
+        self.stored = "paused"
+        self.version += 1
+
+    def _on_resumed(self, event: Event, body: dict[str, Any]) -> None:
+        self.stored = "active"
+        self.version += 1
+
+    def _on_closed(self, event: Event, body: dict[str, Any]) -> None:
+        self.stored = "closed"
+        self.version += 1
+
+    def _on_restored(self, event: Event, body: dict[str, Any]) -> None:
+        if self.stored != "closed":  # what was over stays over
+            self.stored = "unreconciled"
+        self.version += 1
+
+    def _on_reconciled(self, event: Event, body: dict[str, Any]) -> None:
+        self.spent += body["gap"]
+        self.stored = "active"
+        self.version += 1
+
+    def _on_policy_error(self, event: Event, body: dict[str, Any]) -> None:
+        self.flags.append(f"policy-error at {event.seq}: {body['error']}")
+        del self.flags[:-_FLAGS]  # a policy that fails, fails at every ask
+
+    # parts
+
+    def _remind(self, choice: Choice) -> None:
+        """Note when to look at a decision again; now and then drop notes of those that are over."""
+        if len(self.deadlines) > 4 * len(self.choices) + 1000:
+            self.rebuild_deadlines()
+        heapq.heappush(self.deadlines, (self.next_look(choice), choice.id))
+
+    def rebuild_deadlines(self) -> None:
+        """Note anew when to look at each open decision."""
+        self.deadlines = [(self.next_look(c), c.id) for c in self.choices.values()]
+        heapq.heapify(self.deadlines)
+
+    @staticmethod
+    def next_look(choice: Choice) -> int:
+        """Return when something will be due for a decision."""
+        if choice.money not in OPEN:
+            return choice.due
+        # a reward that is known, or was made up, is not waited for again
+        return min(choice.expires, choice.due) if choice.rewarded == "pending" else choice.expires
+
+    def _hold(self, choice: Choice, amount: int) -> None:
+        self.held += amount
+        self.arms[choice.arm].money.held += amount
+        self._day(choice.day).held += amount
+
+    def _day(self, day: int) -> Cap:
+        found = self.days.get(day)
+        if found is None:
+            found = self.days[day] = Cap()
+        return found
+
+    def _charge(self, choice: Choice, amount: int) -> None:
+        self.spent += amount
+        self.arms[choice.arm].money.spent += amount
+        self._day(choice.day).spent += amount
+        choice.charged += amount
+
+    def _settle(self, choice: Choice, cost: int) -> None:
+        """Book the truth: what it did cost, whatever was held or counted before."""
+        if choice.money in OPEN:
+            self._hold(choice, -choice.hold)
+            self.arms[choice.arm].open -= 1
+        self._charge(choice, cost - choice.charged)
+        before = max((choice.cost or 0) - choice.hold, 0)
+        excess = max(cost - choice.hold, 0)
+        self.overrun += excess - before
+        arm = self.arms[choice.arm]
+        arm.overruns += bool(excess) - bool(before)
+        if self._quantile is not None:  # nobody else looks at them
+            _take(arm.costs, choice.cost, cost)
+        choice.money, choice.cost = "settled", cost
+
+    def _end(self, decision: str, how: str, charge: int) -> None:
+        choice = self.choices[decision]
+        self._hold(choice, -choice.hold)
+        self.arms[choice.arm].open -= 1
+        choice.money = how
+        self._charge(choice, charge)
+        if how != "lapsed" and choice.rewarded == "pending":
+            choice.rewarded = "none"  # it was not used: no reward is to be expected
+        if choice.done:
+            self._retire(choice)
+
+    def _study(self, choice: Choice, seq: int) -> None:
+        """Learn, once cost and reward are both known; a complete decision leaves the memory."""
+        waited = choice.done and self.choices.pop(choice.id, None) is not None
+        known = choice.cost is not None and choice.reward is not None
+        if known and choice.rewarded != "late" and not choice.learned:
+            reward = choice.reward or 0.0
+            self.brain.learn(choice.arm, reward, self._cost(choice), seq, waited)
+            choice.learned = seq
+        elif waited:
+            self.brain.closed(choice.arm)
+
+    def _retire(self, choice: Choice) -> None:
+        if self.choices.pop(choice.id, None) is not None:
+            self.brain.closed(choice.arm)
+
+    def _cost(self, choice: Choice) -> float:
+        return (choice.cost or 0) / self._unit
+
+    def _choice(self, event: Event) -> Choice:
+        """Return the decision of an event; one that has left the memory is told in the event."""
+        found = self.choices.get(event.decision)
+        if found is not None:
+            return found
+        was = event.body["was"]
+        return Choice(**(was | {"reports": dict(was["reports"])}))  # events never change
+
+    def _add(self, key: str, max_cost: int) -> None:
+        self.keys[key] = len(self.arms)
+        self.arms.append(Arm(key, max_cost))
+        self.brain.add_arm(float(self.config.coin.amount(max_cost)))
+
+    def _arm_state(self, key: str, state: str) -> None:
+        self.arms[self.keys[key]].state = state
+        self.version += 1
+
+    def _cap(self, scope: str, cap: int | None) -> None:
+        if scope == "day":
+            self.day_cap = cap
+        else:
+            self.arms[self.keys[scope.removeprefix("arm:")]].money.cap = cap
+
+    def know(self) -> None:
+        """Tell the policy what it may know: arms, budget, least cost."""
+        least = self.config.min_cost
+        budget = float(self.config.coin.amount(max(self.budget, 1)))  # cut to 0: it plays no more
+        self.brain.know(budget, None if least is None else float(least))
+
+
+_ON = {
+    name.removeprefix("_on_").replace("_", "-"): function
+    for name, function in vars(State).items()
+    if name.startswith("_on_")
+}
+"""What each kind of event does, by its kind."""

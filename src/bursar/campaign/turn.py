@@ -1,0 +1,68 @@
+"""A turn: one campaign, held still by a session, and the events that happen in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bursar.campaign.recall import choice_of
+from bursar.campaign.records import Choice
+from bursar.campaign.state import State
+from bursar.errors import UnknownArm, UnknownDecision, nearest
+from bursar.ledger import Event, Session
+
+__all__ = ["Turn"]
+
+
+class Turn:
+    """What the rules of a campaign look at and write to."""
+
+    __slots__ = ("broken", "events", "granted", "may_reap", "now", "session", "state")
+
+    def __init__(self, state: State, session: Session, now: int, may_reap: bool) -> None:
+        self.state = state
+        self.session = session
+        self.now = now
+        self.may_reap = may_reap
+        self.events: list[Event] = []
+        self.granted = False  # whether the last word on what is available was a grant
+        self.broken = False  # whether the state can no longer be trusted
+
+    def emit(self, kind: str, decision: str = "", **body: Any) -> Event:
+        """Let something happen: number it, stamp it later than all before, take it into account."""
+        state = self.state
+        event = Event(state.seq + 1, max(state.ts + 1, self.now), kind, decision, body)
+        before = state.budget - state.spent - state.held
+        try:
+            state.apply(event)
+        except BaseException:
+            self.broken = True
+            raise
+        if kind == "asked":
+            self.granted = True
+        elif before >= 0 > state.available:  # a cut or an overrun after it is no fault of a grant
+            self.granted = False
+        self.events.append(event)
+        return event
+
+    def find(self, decision: str) -> tuple[Choice | None, bool]:
+        """Return a decision, and whether it had to be brought back from the log."""
+        here = self.state.choices.get(decision)
+        if here is not None:
+            return here, False
+        fresh = [event for event in self.events if event.decision == decision]
+        return choice_of([*self.session.of(decision), *fresh]), True
+
+    def known(self, decision: str) -> tuple[Choice, bool]:
+        """Return a decision as :meth:`find` does; refuse one that was never made."""
+        choice, recalled = self.find(decision)
+        if choice is None:
+            raise UnknownDecision(
+                f"{self.state.name} never made a decision {decision!r}; pass what ask() returned"
+            )
+        return choice, recalled
+
+    def arm(self, key: str) -> int:
+        """Return the number of an arm."""
+        if key not in self.state.keys:
+            raise UnknownArm(f"{self.state.name} has no arm {key!r}{nearest(key, self.state.keys)}")
+        return self.state.keys[key]

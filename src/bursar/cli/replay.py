@@ -1,0 +1,152 @@
+"""The command ``bursar replay``: what other policies would have earned on a logged campaign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bursar.cli.output import AsJSON, console, new_table, print_json
+from bursar.errors import InvalidInput
+from bursar.policies.scale import Range
+from bursar.replay import Estimate, Value, arm_values, read, replay, support
+from bursar.replay.verdict import compared, sentences, verdict
+from bursar.replay.words import short
+
+__all__ = ["replay_command"]
+
+
+def replay_command(
+    log: Annotated[Path, typer.Argument(help="The decisions: a .csv or .parquet file.")],
+    policy: Annotated[
+        list[str], typer.Option(help="A policy's slug, or always:ARM; may be given many times.")
+    ],
+    budget: Annotated[
+        float | None, typer.Option(help="What each may spend; what the log spent if not given.")
+    ] = None,
+    arm: Annotated[
+        list[str] | None, typer.Option(help="Compare these arms only; may be given many times.")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="The name of a column in the file, as in arm=variant."),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option(min=20, help="Resampled logs, for the intervals.")
+    ] = 200,
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same output.")] = 0,
+    reward_range: Annotated[
+        str | None, typer.Option(help="As in 0,1; from the log if not given.")
+    ] = None,
+    cost_range: Annotated[
+        str | None, typer.Option(help="As in 0,0.05; from the log if not given.")
+    ] = None,
+    min_cost: Annotated[
+        float | None, typer.Option(help="A lower bound of the mean costs, for who needs it.")
+    ] = None,
+    clip: Annotated[
+        float | None, typer.Option(help="Take propensities below this as this.")
+    ] = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Estimate what other policies would have earned on a logged campaign, or say why it cannot."""
+    decisions = read(log, _pairs(column or []))
+    rows = support(decisions, arm, clip)
+    found = replay(
+        decisions,
+        policy,
+        budget,
+        arms=arm,
+        resamples=resamples,
+        level=level,
+        seed=seed,
+        reward_range=_range("--reward-range", reward_range),
+        cost_range=_range("--cost-range", cost_range),
+        min_cost=min_cost,
+        clip=clip,
+    )
+    said = sentences(decisions, rows)
+    if as_json:
+        print_json(
+            {
+                "log": decisions.name,
+                "rows": len(decisions),
+                "replayable": len(rows),
+                "logged": {"reward": decisions.earned, "spent": decisions.spent},
+                "arms": [_arm(one) for one in arm_values(rows, level)],
+                "estimates": [e.as_dict() | {"verdict": verdict(e, rows)} for e in found],
+                "notes": said,
+            }
+        )
+        return
+    out = console()
+    for line in said:
+        out.print(line, highlight=False, markup=False)
+    out.print()
+    out.print(_table(found))
+    out.print()
+    for line in [*(verdict(one, rows) for one in found), compared(found)]:
+        if line:
+            out.print(line, highlight=False, markup=False)
+
+
+def _table(found: list[Estimate]) -> Any:
+    columns = (
+        "policy",
+        "reached",
+        "spend",
+        "reward",
+        "interval",
+        "one campaign",
+        "per cost",
+        "logged",
+        "plays",
+    )
+    table = new_table(*columns, left=("policy",))
+    for one in found:
+        reward, ratio = one.reward, one.ratio
+        table.add_row(
+            one.policy,
+            f"{one.reached:.0%}" if reward is not None else "cannot say",
+            short(one.spend) if reward is not None else "-",
+            "-" if reward is None else short(reward.mean),
+            _ends(reward),
+            _ends(one.single),
+            "-" if ratio is None else short(ratio.mean),
+            "-" if one.logged is None else short(one.logged),
+            f"{one.plays:,.0f}",
+        )
+    return table
+
+
+def _ends(value: Value | None) -> str:
+    return "-" if value is None else f"{short(value.low)} … {short(value.high)}"
+
+
+def _arm(one: Any) -> dict[str, Any]:
+    return {
+        key: value._asdict() if isinstance(value, Value) else value
+        for key, value in vars(one).items()
+    }
+
+
+def _pairs(given: list[str]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        key, mark, name = text.partition("=")
+        if not mark:
+            raise InvalidInput(f"--column must be of the form arm=variant, got {text!r}")
+        found[key.strip()] = name.strip()
+    return found
+
+
+def _range(option: str, text: str | None) -> Range | None:
+    if text is None:
+        return None
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidInput(f"{option} must be two numbers as in 0,1, got {text!r}") from None
+    return low, high

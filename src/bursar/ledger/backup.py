@@ -1,0 +1,156 @@
+"""Backups of an SQLite ledger: copied while it is in use, verified before they get their name."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from bursar.errors import CorruptLedger, InvalidInput, StorageUnavailable
+from bursar.files import whole_file
+from bursar.ledger.event import Event
+from bursar.ledger.lock import FairLock
+from bursar.ledger.place import checked_place
+from bursar.ledger.sqlite_connection import connect, connect_reader, disconnect, failure
+from bursar.ledger.sqlite_rows import append, event_of
+from bursar.ledger.sqlite_schema import migrate, version
+from bursar.ledger.store import Head, Summary
+from bursar.ledger.verify import check_chain
+
+__all__ = ["backup", "check_file", "restore"]
+
+_DEADLINE = 10.0
+_CAMPAIGNS = "SELECT id, name, seq, ts, hash FROM campaign"
+_SUMS = "SELECT id, seq, ts, hash, budget, spent, held FROM campaign"
+_ROWS = "SELECT seq, ts, kind, decision, body, hash FROM event WHERE campaign = ? ORDER BY seq"
+
+
+def backup(source: apsw.Connection, path: Path) -> int:
+    """Copy a database to a new file, as it is at one moment; return the number of events in it."""
+    if path.exists():
+        raise InvalidInput(f"there is a file {str(path)!r} already; name another for the backup")
+    try:
+        with whole_file(path) as partial:
+            events = _copy(source, partial)
+        _sync_folder(path)
+    except (apsw.Error, OSError) as error:
+        raise failure(path, error) from error
+    return events
+
+
+def check_file(connection: apsw.Connection) -> int:
+    """Check pages and chains of a whole database; return the number of events in it."""
+    ((found, *_), *_) = connection.execute("PRAGMA quick_check(1)").fetchall()
+    if found != "ok":
+        raise CorruptLedger(f"{connection.filename!r} is damaged: {found}; use another backup")
+    campaigns: list[Any] = connection.execute(_CAMPAIGNS).fetchall()
+    return sum(
+        check_chain(
+            name,
+            ((event_of(row), row[5]) for row in connection.execute(_ROWS, (number,))),
+            Head(*head),
+        )
+        for number, name, *head in campaigns
+    )
+
+
+def restore(source: Path, target: Path, *, replace: bool = False) -> int:
+    """Put a verified backup in place; return the new epoch.
+
+    What was spent after the backup is not in it, so every campaign gets the event ``restored`` and
+    grants nothing until somebody has reconciled it. With ``replace`` a ledger that is there, even
+    one in use, becomes the backup in one transaction; a copy of what it was is kept beside it.
+    """
+    source, target = source.resolve(), checked_place(target)
+    if not source.is_file():
+        raise StorageUnavailable(f"no backup at {str(source)!r}; see where it was put")
+    if target.exists() and not replace:
+        raise InvalidInput(f"there is a ledger at {str(target)!r}; move it away, or replace it")
+    lock = FairLock(target, _DEADLINE)
+    try:
+        lock.acquire()
+        try:
+            return _restore(source, target)
+        finally:
+            lock.release()
+    except (apsw.Error, OSError) as error:
+        raise failure(target, error) from error
+    finally:
+        lock.close()
+
+
+def _restore(source: Path, target: Path) -> int:
+    old = connect(target) if target.exists() else None
+    new: apsw.Connection | None = None
+    staged = target.with_name(f".{target.name}.restoring")
+    try:
+        with whole_file(staged) as partial:
+            _copy_file(source, partial)
+            new = apsw.Connection(str(partial))
+            migrate(new, lambda _: None)  # the backup itself stays as it is
+            epoch = 1 + max(_epoch(new), _epoch(old) if old and version(old) else 0)
+            _mark(new, epoch)
+            if old is not None:
+                _keep(old, target, epoch)
+                with old.backup("main", new, "main") as copy:
+                    copy.step(-1)
+                old.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            disconnect(new)
+        staged.unlink() if old is not None else staged.replace(target)
+        _sync_folder(target)
+    finally:
+        disconnect(new)
+        disconnect(old)
+    return epoch
+
+
+def _keep(old: apsw.Connection, target: Path, epoch: int) -> None:
+    if version(old):
+        backup(old, target.with_name(f"{target.name}.before-epoch-{epoch}"))
+
+
+def _mark(connection: apsw.Connection, epoch: int) -> None:
+    """Number the epoch, and say in every log that what came after is not known."""
+    with connection:
+        connection.execute("UPDATE meta SET epoch = ?", (epoch,))
+        rows: list[Any] = connection.execute(_SUMS).fetchall()
+        for number, seq, ts, last, budget, spent, held in rows:
+            now = max(ts + 1, time.time_ns() // 1000)
+            event = Event(seq + 1, now, "restored", "", {"epoch": epoch})
+            summary = Summary("unreconciled", budget, spent, held, granted=False)
+            append(connection, number, Head(seq, ts, last), [event], summary)
+
+
+def _epoch(connection: apsw.Connection) -> int:
+    (epoch,) = connection.execute("SELECT epoch FROM meta").fetchone() or (0,)
+    return int(epoch)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    reader = connect_reader(source)
+    try:
+        _copy(reader, target)
+    finally:
+        disconnect(reader)
+
+
+def _copy(source: apsw.Connection, target: Path) -> int:
+    copy = apsw.Connection(str(target))
+    try:
+        with copy.backup("main", source, "main") as pages:
+            pages.step(-1)
+        copy.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file, no log beside it
+        return check_file(copy)
+    finally:
+        disconnect(copy)
+
+
+def _sync_folder(path: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

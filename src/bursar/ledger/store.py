@@ -1,0 +1,83 @@
+"""What a store must do: hold the logs of campaigns, and let one writer at a time append.
+
+The same protocol for memory, SQLite and PostgreSQL. A session is one transaction on one campaign:
+while it is open nobody else, in whatever thread, process or host, can append to that campaign, so
+what was decided from the log up to its head is decided from the newest there is. Leaving a session
+without an error makes all that was appended durable at once; leaving it with one, nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
+
+from bursar.ledger.event import Event
+
+__all__ = ["Head", "Session", "Store", "Summary"]
+
+
+class Head(NamedTuple):
+    """Where a log ends: number, time and hash of its last event."""
+
+    seq: int
+    ts: int
+    hash: bytes
+
+
+class Summary(NamedTuple):
+    """What a campaign's row tells without reading its log; units of money as in the log.
+
+    Stores keep it beside the log in the same transaction and let the database refuse what can never
+    be: negative amounts, or a grant (``granted``) after which spent + held exceed the budget.
+    """
+
+    state: str
+    budget: int
+    spent: int
+    held: int
+    granted: bool  # whether this transaction made a new hold
+
+
+class Session(Protocol):
+    """One transaction on the log of one campaign."""
+
+    @property
+    def head(self) -> Head:
+        """The newest event there is."""
+
+    def after(self, seq: int) -> list[Event]:
+        """Return the events after a number, in order."""
+
+    def of(self, decision: str) -> list[Event]:
+        """Return the events of one decision, in order."""
+
+    def append(self, events: Sequence[Event], summary: Summary) -> None:
+        """Add events that follow the head; they are durable when the session ends."""
+
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """Return number and content of the newest snapshot of the state, if there is one."""
+
+    def keep_snapshot(self, seq: int, content: bytes) -> None:
+        """Keep the state after an event, so that a restart need not read all before it."""
+
+
+class Store(Protocol):
+    """Logs of campaigns, by name."""
+
+    url: str
+
+    def names(self) -> list[str]:
+        """Return the campaigns there are."""
+
+    def create(self, name: str, first: Event, summary: Summary) -> None:
+        """Start a campaign with its first event (number 1); refuse a name that is taken."""
+
+    def session(self, name: str) -> AbstractContextManager[Session]:
+        """Open a transaction on a campaign; refuse a name that is not there."""
+
+    def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
+        """Yield committed events with their stored hashes, without keeping writers waiting."""
+
+    def close(self) -> None:
+        """Give back files and connections."""

@@ -1,0 +1,55 @@
+"""Whether a log is what was written: every hash made again, from the first event to the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bursar.errors import CorruptLedger
+from bursar.ledger.event import GENESIS, Event, chained, encoded
+from bursar.ledger.store import Head, Store
+
+__all__ = ["check_chain", "verify"]
+
+
+def verify(store: Store, name: str) -> int:
+    """Walk the log of a campaign; return its number of events, or raise with the first bad one.
+
+    Examples
+    --------
+    >>> from bursar.ledger import Event, MemoryStore
+    >>> from bursar.ledger.store import Summary
+    >>> store = MemoryStore()
+    >>> store.create("ads", Event(1, 1, "created", "", {}), Summary("active", 100, 0, 0, False))
+    >>> verify(store, "ads")
+    1
+    """
+    with store.session(name) as session:
+        head = session.head
+    return check_chain(name, store.read(name), head)
+
+
+def check_chain(name: str, events: Iterable[tuple[Event, bytes]], head: Head) -> int:
+    """Check events with their hashes against each other and against the head; return how many.
+
+    The head tells of events that are missing at the end, which no hash of another event can.
+    Events after the head, appended meanwhile, are checked like all others.
+    """
+    seq, ts, last = 0, -(2**63), GENESIS
+    for event, kept in events:
+        if event.seq != seq + 1:
+            raise _bad(name, seq + 1, f"is missing, the next is {event.seq}")
+        if event.ts <= ts:
+            raise _bad(name, event.seq, f"is dated {event.ts}, not after {ts}")
+        last = chained(last, event, encoded(event.body))
+        if last != kept:
+            raise _bad(name, event.seq, "does not have its hash")
+        seq, ts = event.seq, event.ts
+        if seq == head.seq and head.hash not in (last, b""):
+            raise _bad(name, seq, "is not the one the campaign ended with")
+    if seq < head.seq:
+        raise _bad(name, seq + 1, f"is missing, there were {head.seq}")
+    return seq
+
+
+def _bad(name: str, seq: int, what: str) -> CorruptLedger:
+    return CorruptLedger(f"event {seq} of {name!r} {what}; restore a backup")

@@ -1,0 +1,130 @@
+"""Money: whole numbers of a small unit inside, decimals outside, floats only where exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
+from functools import lru_cache
+from typing import Literal
+
+from bursar.errors import InvalidInput
+
+__all__ = ["Amount", "Coin", "Rounding"]
+
+Amount = Decimal | str | int | float
+Rounding = Literal["up", "down", "nearest"]
+
+_MODES = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN}
+_DIGITS = 18  # of the largest amount in units: below 2^63, as databases keep it
+
+
+@dataclass(frozen=True, slots=True)
+class Coin:
+    """A currency and its smallest unit, 10^-exponent of it.
+
+    Examples
+    --------
+    >>> coin = Coin(exponent=4, currency="EUR")
+    >>> coin.units("cost", "0.0031")
+    31
+    >>> coin.amount(31)
+    Decimal('0.0031')
+    >>> coin.units("cost", 0.1)
+    Traceback (most recent call last):
+    bursar.errors.InvalidInput: cost must be exact, got the float 0.1, which is not exactly 0.1;
+    pass '0.1' as text or Decimal, or give a rounding
+    >>> coin.units("cost", 0.10000000000000001, rounding="up")
+    1001
+    """
+
+    exponent: int = 6
+    currency: str = ""
+
+    def __post_init__(self) -> None:
+        if type(self.exponent) is not int or not 0 <= self.exponent <= 12:
+            raise InvalidInput(
+                f"exponent must be a whole number from 0 to 12, got {self.exponent!r};"
+                " 2 keeps cents, 6 millionths"
+            )
+
+    def units(self, name: str, value: Amount, rounding: Rounding | None = None) -> int:
+        """Return an amount in units; 0 or more, finite, and exact unless a rounding is given."""
+        if rounding is not None and rounding not in _MODES:
+            raise InvalidInput(f"rounding must be one of {', '.join(_MODES)}, got {rounding!r}")
+        if type(value) is str and rounding is None:
+            return _of_text(name, value, self.exponent)
+        return _units(name, value, _decimal(name, value), self.exponent, rounding)
+
+    def amount(self, units: int) -> Decimal:
+        """Return units as an amount, with all digits of the exponent."""
+        return Decimal(units).scaleb(-self.exponent)
+
+    def text(self, units: int) -> str:
+        """Return units as a decimal text, as it goes over the wire.
+
+        >>> Coin(2).text(1234), Coin(6).text(-1)
+        ('12.34', '-0.000001')
+        """
+        return f"{self.amount(units):f}"
+
+    def shown(self, units: int) -> str:
+        """Return units for people: with the currency, and no more zeros than a cent has."""
+        places = min(self.exponent, 2)
+        whole = self.amount(units).normalize()
+        digits = max(places, -int(whole.as_tuple().exponent))
+        return f"{whole:,.{digits}f}" + (f" {self.currency}" if self.currency else "")
+
+
+@lru_cache(maxsize=4096)
+def _of_text(name: str, value: str, exponent: int) -> int:
+    return _units(name, value, _decimal(name, value), exponent, None)
+
+
+def _decimal(name: str, value: Amount) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, Decimal | str | int | float):
+        raise InvalidInput(f"{name} must be an amount such as '1.50', got {value!r}")
+    try:
+        # Decimal takes '1_000' and full-width digits; money does not
+        plain = not isinstance(value, str) or (value.isascii() and "_" not in value)
+        found = Decimal(value) if plain else None
+    except InvalidOperation:
+        found = None
+    if found is None:
+        raise InvalidInput(f"{name} must be an amount such as '1.50', got {value!r}")
+    if not found.is_finite():
+        raise InvalidInput(f"{name} must be finite, got {value!r}")
+    if found < 0:
+        raise InvalidInput(f"{name} must be 0 or more, got {value!r}")
+    return found
+
+
+def _units(name: str, given: Amount, value: Decimal, exponent: int, mode: Rounding | None) -> int:
+    if not value:
+        return 0
+    if value.adjusted() + exponent >= _DIGITS:
+        raise InvalidInput(
+            f"{name} must be below 10^{_DIGITS - exponent}, got {given!r};"
+            " a smaller exponent allows larger amounts"
+        )
+    _, digits, power = value.as_tuple()
+    shift = int(power) + exponent
+    whole = int("".join(map(str, digits)))
+    if shift >= 0:
+        return whole * int(10**shift)
+    if mode is not None:
+        return int(value.scaleb(exponent).to_integral_value(_MODES[mode]))
+    if -shift > len(digits) + 400:
+        units, rest = 0, whole
+    else:
+        units, rest = divmod(whole, int(10**-shift))
+    if not rest:
+        return units
+    if isinstance(given, float):
+        raise InvalidInput(
+            f"{name} must be exact, got the float {given!r}, which is not exactly {given!r};"
+            f" pass '{given!r}' as text or Decimal, or give a rounding"
+        )
+    raise InvalidInput(
+        f"{name} has more than {exponent} decimals, got {given!r};"
+        " give fewer, a larger exponent, or a rounding"
+    )

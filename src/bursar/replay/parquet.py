@@ -1,0 +1,42 @@
+"""The rows of a log that is a Parquet file (extra ``paper``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from bursar.errors import InvalidData, nearest
+from bursar.replay.row import NEEDED, Row
+
+__all__ = ["rows"]
+
+
+def rows(path: Path, called: dict[str, str]) -> tuple[list[str], Iterator[tuple[int, Row]]]:
+    """Return which columns there are, and the rows with their numbers from 1."""
+    try:
+        with parquet.ParquetFile(path) as file:
+            known = file.schema_arrow.names
+            for key, name in called.items():
+                if name not in known and (key in NEEDED or name != key):
+                    hint = nearest(name, known)
+                    close = hint if "did you mean" in hint else ";"
+                    raise InvalidData(
+                        f"{path.name} has no column {name!r}{close} it has {', '.join(known)}"
+                    )
+                if known.count(name) > 1:
+                    raise InvalidData(f"{path.name} has the column {name!r} twice; rename one")
+            there = [key for key, name in called.items() if name in known]
+            table = file.read(columns=[called[key] for key in there])
+    except (OSError, pa.ArrowException) as error:
+        raise InvalidData(f"cannot read {path.name} as Parquet: {error}") from error
+    columns: list[list[Any]] = [table.column(called[key]).to_pylist() for key in there]
+
+    def each() -> Iterator[tuple[int, Row]]:
+        for number, values in enumerate(zip(*columns, strict=True), 1):
+            yield number, Row(**dict(zip(there, values, strict=True)))
+
+    return there, each()

@@ -1,0 +1,312 @@
+"""What every store must do, as functions of a factory: each call opens the same store once more.
+
+``CONTRACT`` holds for all stores, ``DURABLE`` for those that outlive their process. A test module
+runs them with ``@pytest.mark.parametrize("check", CONTRACT, ids=lambda f: f.__name__)``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from bursar.errors import CampaignExists, CorruptLedger, StorageUnavailable, UnknownCampaign
+from bursar.ledger.event import GENESIS, Event, chained, encoded
+from bursar.ledger.store import Store, Summary
+from bursar.ledger.verify import verify
+
+Factory = Callable[[], Store]
+
+START = 1_000
+ACTIVE = Summary("active", budget=1_000_000, spent=0, held=0, granted=False)
+
+
+def event(seq: int, kind: str = "asked", decision: str = "", **body: object) -> Event:
+    return Event(seq, START + seq, kind, decision, body)
+
+
+def create(store: Store, name: str = "ads") -> None:
+    store.create(name, event(1, "created", budget="1.00"), ACTIVE)
+
+
+def add(store: Store, name: str = "ads", count: int = 1) -> int:
+    """Append events after the head, each of a decision of its own; return the last number."""
+    with store.session(name) as session:
+        seq, ts, _ = session.head
+        numbers = range(seq + 1, seq + count + 1)
+        new = [Event(n, ts + n - seq, "asked", f"d{n}", {"n": n}) for n in numbers]
+        session.append(new, ACTIVE)
+    return seq + count
+
+
+def names_are_sorted_and_start_empty(make: Factory) -> None:
+    store = make()
+    assert store.names() == []
+    for name in ("b", "a", "Ω 'quoted' \"name\""):
+        create(store, name)
+    assert store.names() == sorted(["b", "a", "Ω 'quoted' \"name\""])
+
+
+def a_name_is_taken_once(make: Factory) -> None:
+    store = make()
+    create(store)
+    with pytest.raises(CampaignExists, match="campaign 'ads' already"):
+        create(store)
+    assert [e.seq for e, _ in store.read("ads")] == [1]
+
+
+def an_unknown_name_is_refused(make: Factory) -> None:
+    store = make()
+    create(store)
+    with pytest.raises(UnknownCampaign, match="'adz'"), store.session("adz"):
+        pass
+    with pytest.raises(UnknownCampaign, match="'adz'"):
+        list(store.read("adz"))
+    assert add(store) == 2  # and nothing stays locked
+
+
+def events_come_back_as_they_went(make: Factory) -> None:
+    store = make()
+    create(store)
+    body = {"text": "Ω\n\0\"'", "list": [1, 2.5, None, True], "big": 2**62, "small": 5e-324, "": {}}
+    new = [Event(2, START + 9, "told", "d-1", body), Event(3, START + 10, "told", "d-2", {})]
+    with store.session("ads") as session:
+        session.append(new, ACTIVE)
+    with store.session("ads") as session:
+        assert session.after(1) == new
+        assert session.after(2) == new[1:]
+        assert session.after(3) == []
+        assert session.after(0)[0] == event(1, "created", budget="1.00")
+        assert session.head[:2] == (3, START + 10)
+    assert [e for e, _ in store.read("ads")][1:] == new
+    assert [e for e, _ in store.read("ads", after=2)] == new[1:]
+
+
+def hashes_are_chained(make: Factory) -> None:
+    store = make()
+    create(store)
+    add(store, count=5)
+    last = GENESIS
+    for e, kept in store.read("ads"):
+        last = chained(last, e, encoded(e.body))
+        assert kept == last
+    assert verify(store, "ads") == 6
+
+
+def a_session_sees_its_own_events(make: Factory) -> None:
+    store = make()
+    create(store)
+    with store.session("ads") as session:
+        session.append([event(2, decision="x")], ACTIVE)
+        assert session.head.seq == 2
+        session.append([event(3, decision="x"), event(4, decision="y")], ACTIVE)
+        assert [e.seq for e in session.after(1)] == [2, 3, 4]
+        assert [e.seq for e in session.of("x")] == [2, 3]
+    assert verify(store, "ads") == 4
+
+
+def events_of_a_decision(make: Factory) -> None:
+    store = make()
+    create(store)
+    create(store, "other")
+    for n in range(2, 8):
+        with store.session("ads") as session:
+            session.append([event(n, decision=f"d{n % 3}")], ACTIVE)
+    with store.session("other") as session:
+        session.append([event(2, decision="d0")], ACTIVE)
+    with store.session("ads") as session:
+        assert [e.seq for e in session.of("d0")] == [3, 6]
+        assert session.of("nobody") == []
+        assert session.of("") == []
+
+
+def campaigns_do_not_mix(make: Factory) -> None:
+    store = make()
+    create(store, "a")
+    create(store, "b")
+    add(store, "a", 3)
+    add(store, "b", 1)
+    assert add(store, "a", 1) == 5
+    assert [e.seq for e, _ in store.read("b")] == [1, 2]
+    assert (verify(store, "a"), verify(store, "b")) == (5, 2)
+
+
+def the_newest_snapshot_is_kept(make: Factory) -> None:
+    store = make()
+    create(store)
+    add(store, count=5)
+    with store.session("ads") as session:
+        assert session.snapshot() is None
+        session.keep_snapshot(3, b"three\0")
+    with store.session("ads") as session:
+        assert session.snapshot() == (3, b"three\0")
+        session.keep_snapshot(6, b"six")
+    with store.session("ads") as session:
+        assert session.snapshot() == (6, b"six")
+
+
+def a_long_log_is_read_in_order(make: Factory) -> None:
+    store = make()
+    create(store)
+    add(store, count=2_500)
+    assert [e.seq for e, _ in store.read("ads")] == list(range(1, 2_502))
+    assert [e.seq for e, _ in store.read("ads", after=1_999)] == list(range(2_000, 2_502))
+    with store.session("ads") as session:
+        assert len(session.after(1)) == 2_500
+
+
+def a_reader_does_not_keep_a_writer_waiting(make: Factory) -> None:
+    store = make()
+    create(store)
+    add(store, count=1_500)
+    reader = store.read("ads")
+    assert next(reader)[0].seq == 1
+    assert add(store) == 1_502
+    assert [e.seq for e, _ in reader][:1_500] == list(range(2, 1_502))
+
+
+def a_read_session_changes_nothing(make: Factory) -> None:
+    store = make()
+    create(store)
+    with store.session("ads") as session:
+        first = session.head
+    with store.session("ads") as session:
+        assert session.head == first
+
+
+def threads_take_turns(make: Factory) -> None:
+    store = make()
+    create(store)
+    threads = [threading.Thread(target=lambda: [add(store) for _ in range(25)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert verify(store, "ads") == 101
+
+
+def a_failed_session_leaves_nothing(make: Factory) -> None:
+    store = make()
+    create(store)
+
+    def fail() -> None:
+        with store.session("ads") as session:
+            session.append([event(2)], ACTIVE)
+            session.keep_snapshot(2, b"two")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    with store.session("ads") as session:
+        assert session.head.seq == 1
+        assert session.after(0) == [event(1, "created", budget="1.00")]
+        assert session.snapshot() is None
+    assert add(store) == 2
+
+
+def what_does_not_follow_is_refused(make: Factory) -> None:
+    store = make()
+    create(store)
+    wrong = [
+        [event(3)],
+        [event(1)],
+        [event(2), event(2)],
+        [event(2), event(4)],
+        [event(2)._replace(ts=START + 1)],
+        [event(2), event(3)._replace(ts=START)],
+    ]
+    for events in wrong:
+        with pytest.raises(CorruptLedger, match="does not follow"), store.session("ads") as session:
+            session.append(events, ACTIVE)
+    assert add(store) == 2
+    assert verify(store, "ads") == 2
+
+
+def a_grant_beyond_the_budget_is_refused(make: Factory) -> None:
+    store = make()
+    create(store)
+    beyond = Summary("active", budget=100, spent=60, held=41, granted=True)
+    said = r"spent 60 \+ held 41 of budget 100"
+    with pytest.raises(CorruptLedger, match=said), store.session("ads") as session:
+        session.append([event(2)], beyond)
+    with store.session("ads") as session:
+        session.append([event(2)], beyond._replace(held=40))
+    with store.session("ads") as session:  # an overrun is booked as it is
+        session.append([event(3)], beyond._replace(spent=200, granted=False))
+    assert verify(store, "ads") == 3
+
+
+def negative_amounts_are_refused(make: Factory) -> None:
+    store = make()
+    create(store)
+    for change in ({"spent": -1}, {"held": -1}):
+        with pytest.raises(CorruptLedger, match="-1"), store.session("ads") as session:
+            session.append([event(2)], ACTIVE._replace(**change))
+    assert verify(store, "ads") == 1
+
+
+def a_swallowed_error_is_not_committed(make: Factory) -> None:
+    store = make()
+    create(store)
+
+    def swallow() -> None:
+        with store.session("ads") as session:
+            session.append([event(2)], ACTIVE)
+            with contextlib.suppress(CorruptLedger):
+                session.append([event(3)], ACTIVE._replace(held=-1))
+
+    with pytest.raises(StorageUnavailable, match="nothing"):
+        swallow()
+    assert verify(store, "ads") == 1
+
+
+def two_stores_see_each_other(make: Factory) -> None:
+    one, two = make(), make()
+    create(one, "a")
+    create(two, "b")
+    assert one.names() == two.names() == ["a", "b"]
+    for n in range(3):
+        assert add(one, "a") == 2 * n + 2
+        assert add(two, "b") == 2 * n + 2
+        assert add(two, "a") == 2 * n + 3
+        assert add(one, "b") == 2 * n + 3
+    assert verify(one, "a") == verify(two, "b") == 7
+
+
+def all_is_there_after_reopening(make: Factory) -> None:
+    store = make()
+    create(store)
+    add(store, count=10)
+    before = list(store.read("ads"))
+    store.close()
+    again = make()
+    assert list(again.read("ads")) == before
+    assert add(again) == 12
+
+
+CONTRACT = [
+    names_are_sorted_and_start_empty,
+    a_name_is_taken_once,
+    an_unknown_name_is_refused,
+    events_come_back_as_they_went,
+    hashes_are_chained,
+    a_session_sees_its_own_events,
+    events_of_a_decision,
+    campaigns_do_not_mix,
+    the_newest_snapshot_is_kept,
+    a_long_log_is_read_in_order,
+    a_reader_does_not_keep_a_writer_waiting,
+    a_read_session_changes_nothing,
+    threads_take_turns,
+]
+DURABLE = [
+    a_failed_session_leaves_nothing,
+    what_does_not_follow_is_refused,
+    a_grant_beyond_the_budget_is_refused,
+    negative_amounts_are_refused,
+    a_swallowed_error_is_not_committed,
+    two_stores_see_each_other,
+    all_is_there_after_reopening,
+]

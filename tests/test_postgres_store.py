@@ -1,0 +1,643 @@
+# ruff: noqa: F811  (fixtures are imported by the names that tests take them by)
+from __future__ import annotations
+
+import multiprocessing
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import psycopg
+import pytest
+from postgres_server import Server, database, postgres  # noqa: F401
+from store_contract import ACTIVE, CONTRACT, DURABLE, add, create, event
+
+from bursar.errors import (
+    CampaignExists,
+    CorruptLedger,
+    InvalidInput,
+    NewerSchema,
+    StorageInUse,
+    StorageUnavailable,
+)
+from bursar.ledger import postgres_sql as sql
+from bursar.ledger.postgres import PostgresStore
+from bursar.ledger.store import Summary
+from bursar.ledger.verify import verify
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+@pytest.fixture
+def store(database: str) -> Iterator[PostgresStore]:
+    store = PostgresStore(database)
+    create(store)
+    yield store
+    store.close()
+
+
+def named(function):
+    return function.__name__
+
+
+def write(store, then=lambda: None):
+    """Append event 2 and, before the session ends, do something."""
+    with store.session("ads") as session:
+        session.append([event(2, decision="mine")], ACTIVE)
+        session.keep_snapshot(2, b"two")
+        then()
+
+
+def look(store, before=lambda: None):
+    """Read in a session after doing something."""
+    with store.session("ads") as session:
+        before()
+        session.of("d2")
+
+
+def seqs(store):
+    return [e.seq for e, _ in store.read("ads")]
+
+
+def query(url, text):
+    with psycopg.connect(url, autocommit=True) as connection:
+        found = connection.execute(text)
+        return found.fetchall() if found.description else []
+
+
+@contextmanager
+def processes(target: Callable, *many: tuple) -> Iterator[list]:
+    """Run a function in processes; yield them, and see that they end well."""
+    started = [SPAWN.Process(target=target, args=args) for args in many]
+    for process in started:
+        process.start()
+    try:
+        yield started
+        for process in started:
+            process.join(60)
+            assert process.exitcode == 0
+    finally:
+        for process in started:
+            process.kill()
+            process.join()
+
+
+class Wire:
+    """A network between store and server that can be cut, at the worst moment too."""
+
+    def __init__(self, server: Server) -> None:
+        self.on_commit: Callable[[socket.socket, bytes], None] | None = None
+        self.silent = False
+        self._server = server
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def url(self, database: str) -> str:
+        name = database.split("/")[3].split("?")[0]
+        return f"postgresql://postgres@127.0.0.1:{self._port}/{name}"
+
+    def cut(self) -> None:
+        """Drop all connections that there are."""
+        for pair in self._pairs:
+            for end in pair:
+                hang_up(end)
+        self._pairs.clear()
+
+    def close(self) -> None:
+        """Drop all, and let nobody connect again."""
+        hang_up(self._listener)
+        self._listener.close()
+        self.cut()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.socket(socket.AF_UNIX)
+            server.connect(self._server.socket)
+            self._pairs.append((client, server))
+            threading.Thread(target=self._carry, args=(client, server), daemon=True).start()
+
+    def _carry(self, client: socket.socket, server: socket.socket) -> None:
+        try:
+            while True:
+                for end in select.select([client, server], [], [])[0]:
+                    data = end.recv(1 << 16)
+                    if not data:
+                        return
+                    if self.silent:
+                        continue
+                    # a Bind of the prepared statement of that name, not its preparation
+                    if end is client and b"\0commit\0\0" in data and self.on_commit:
+                        act, self.on_commit = self.on_commit, None
+                        act(server, data)
+                    else:
+                        (server if end is client else client).sendall(data)
+        except (OSError, ValueError):
+            return
+        finally:
+            client.close()
+            server.close()
+
+
+def hang_up(end: socket.socket) -> None:
+    with suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def wire(postgres: Server) -> Iterator[Wire]:
+    wire = Wire(postgres)
+    yield wire
+    wire.close()
+
+
+@pytest.fixture
+def far(store: PostgresStore, wire: Wire, database: str) -> Iterator[PostgresStore]:
+    """The store, over a network."""
+    far = PostgresStore(wire.url(database), deadline=3)
+    yield far
+    far.close()
+
+
+@pytest.mark.parametrize("check", CONTRACT + DURABLE, ids=named)
+def test_postgres_keeps_the_contract(check, database):
+    made = []
+
+    def make():
+        made.append(PostgresStore(database))
+        return made[-1]
+
+    check(make)
+    for store in made:
+        store.close()
+
+
+def hammer(url, count):
+    store = PostgresStore(url)
+    for _ in range(count):
+        with store.session("ads") as session:
+            seq, ts, _ = session.head
+            new = event(seq + 1, decision=f"{os.getpid()}")._replace(ts=ts + 1)
+            session.append([new], ACTIVE)
+    store.close()
+
+
+def test_two_processes_make_one_log_without_gaps(store, database):
+    with processes(hammer, (database, 150), (database, 150)) as started:
+        pids = [process.pid for process in started]
+    assert verify(store, "ads") == 301
+    with store.session("ads") as session:
+        assert [len(session.of(f"{pid}")) for pid in pids] == [150, 150]
+
+
+def take_units(url, barrier, took):
+    """Ask for one unit, deciding from the log, until the budget is gone."""
+    store = PostgresStore(url)
+    barrier.wait()
+    while True:
+        with store.session("ads") as session:
+            spent, budget = len(session.after(1)), 41
+            seq, ts, _ = session.head
+            if spent == budget:
+                break
+            summary = Summary("active", budget, spent, 1, granted=True)
+            session.append([event(seq + 1)._replace(ts=ts + 1)], summary)
+        with took.get_lock():
+            took.value += 1
+    store.close()
+
+
+def test_1_the_last_unit_goes_to_one_of_two_processes(store, database):
+    barrier, took = SPAWN.Barrier(2), SPAWN.Value("i")
+    with processes(take_units, (database, barrier, took), (database, barrier, took)):
+        pass
+    assert took.value == 41
+    assert verify(store, "ads") == 42
+
+
+def test_a_session_that_lost_its_lock_unseen_books_nothing(store, database):
+    """A pooler that gives each transaction's statements to other connections might do that."""
+    other = PostgresStore(database)
+
+    def steal():
+        (line,) = store._pool._used
+        line.run([(sql.ROLLBACK, ()), (sql.BEGIN, ())])
+        assert add(other) == 2
+
+    with pytest.raises(CorruptLedger, match="the log has moved on; nothing was booked"):
+        write(store, steal)
+    other.close()
+    with store.session("ads") as session:
+        assert session.of("mine") == []
+        assert [e.seq for e in session.of("d2")] == [2]
+        assert session.snapshot() is None  # it was of what was not booked
+
+
+def test_the_database_itself_refuses_what_can_never_be(store, database):
+    for change in ("spent = -1", "held = -1", "seq = 0", "hash = 'x'"):
+        with pytest.raises(psycopg.errors.CheckViolation):
+            query(database, f"UPDATE bursar.campaign SET {change}")
+
+
+def test_campaigns_do_not_wait_for_each_other(store):
+    create(store, "other")
+    with store.session("ads") as session:
+        session.append([event(2)], ACTIVE)
+        assert add(store, "other") == 2
+    assert verify(store, "ads") == verify(store, "other") == 2
+
+
+def test_a_campaign_that_is_kept_too_long_is_in_use(store, database):
+    hasty = PostgresStore(database, deadline=0.2)
+    with store.session("ads"), pytest.raises(StorageInUse, match="another process keeps"):
+        add(hasty)
+    with hasty.session("ads"), pytest.raises(StorageInUse, match="another thread keeps it"):
+        add(hasty)
+    assert add(hasty) == 2
+    hasty.close()
+
+
+def start_at_once(url, barrier):
+    barrier.wait()
+    store = PostgresStore(url)
+    try:
+        create(store)
+    except CampaignExists:
+        assert store.names() == ["ads"]
+    store.close()
+
+
+def test_processes_that_start_first_at_once_make_the_tables_once(database):
+    barrier = SPAWN.Barrier(3)
+    with processes(start_at_once, *[(database, barrier)] * 3):
+        pass
+    assert query(database, "SELECT schema_version FROM bursar.meta") == [(1,)]
+    assert query(database, "SELECT number FROM bursar.step") == [(1,)]
+    store = PostgresStore(database)
+    assert verify(store, "ads") == 1
+    store.close()
+
+
+def test_27_a_newer_schema_is_refused(store, database):
+    query(database, "UPDATE bursar.meta SET schema_version = 9")
+    with pytest.raises(NewerSchema, match="has schema 9, this bursar knows 1; use the newer"):
+        PostgresStore(database)
+
+
+def test_a_schema_that_somebody_edited_is_refused(store, database):
+    query(database, "UPDATE bursar.step SET checksum = 'x'")
+    with pytest.raises(CorruptLedger, match=r"step 1 of the schema of 'postgresql://.*' is not"):
+        PostgresStore(database)
+
+
+def test_tables_of_something_else_are_left_alone(database):
+    query(database, "CREATE SCHEMA bursar CREATE TABLE campaign(x integer)")
+    with pytest.raises(InvalidInput, match=r"schema 'bursar' of .* is of something else"):
+        PostgresStore(database)
+    assert query(database, "SELECT * FROM bursar.campaign") == []
+
+
+def test_other_tables_of_the_same_name_do_not_matter(database):
+    query(database, "CREATE TABLE event(x integer)")
+    store = PostgresStore(database)
+    create(store)
+    assert add(store) == 2
+    assert query(database, "SELECT * FROM event") == []
+    store.close()
+
+
+def kill_backends(url):
+    query(
+        url,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    )
+
+
+def test_21_a_connection_killed_in_a_session_books_nothing(store, database):
+    with pytest.raises(StorageUnavailable, match="nothing was acknowledged"):
+        write(store, lambda: kill_backends(database))
+    assert seqs(store) == [1]
+    with pytest.raises(StorageUnavailable, match="could not be read or written"):
+        look(store, lambda: kill_backends(database))
+    assert add(store) == 2
+
+
+def test_a_connection_killed_between_sessions_is_not_noticed(store, database):
+    add(store)
+    kill_backends(database)
+    assert add(store) == 3
+    kill_backends(database)
+    assert seqs(store) == [1, 2, 3]
+
+
+def test_22_killed_while_committing_the_database_is_asked(store, database):
+    # a standby that is not there keeps a commit waiting, already made on this server
+    query(database, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    query(database, "SELECT pg_reload_conf()")
+    ended = []
+    worker = threading.Thread(target=lambda: ended.append(add(store)))
+    try:
+        worker.start()
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+        until = time.monotonic() + 20
+        while not query(database, waiting):
+            assert time.monotonic() < until
+        assert not ended
+        kill_backends(database)
+    finally:
+        query(database, "ALTER SYSTEM RESET synchronous_standby_names")
+        query(database, "SELECT pg_reload_conf()")
+        worker.join(20)
+    assert ended == [2]
+    assert verify(store, "ads") == 2
+
+
+def test_22_a_commit_whose_answer_is_lost_was_made(far, wire, store):
+    def lose_the_answer(server: socket.socket, data: bytes) -> None:
+        server.sendall(data)
+        assert server.recv(1 << 16)  # the server's answer: it is done
+        wire.cut()
+
+    wire.on_commit = lose_the_answer
+    assert add(far) == 2
+    assert wire.on_commit is None
+    assert add(far) == 3
+    assert verify(store, "ads") == 3
+
+
+def test_22_a_commit_of_which_others_went_on_was_made(far, wire, store):
+    def lose_the_answer(server: socket.socket, data: bytes) -> None:
+        server.sendall(data)
+        assert server.recv(1 << 16)
+        add(store)
+        wire.cut()
+
+    wire.on_commit = lose_the_answer
+    assert add(far) == 2
+    assert add(far) == 4
+
+
+def test_22_a_commit_that_did_not_arrive_was_not_made(far, wire, store):
+    wire.on_commit = lambda server, data: wire.cut()
+    with pytest.raises(StorageUnavailable, match="nothing was acknowledged"):
+        add(far)
+    assert seqs(store) == [1]
+    assert add(far) == 2
+
+
+def test_22_a_commit_under_way_when_the_line_breaks_is_ended_first(far, wire, store, database):
+    """The server still has the transaction open, and does not know that the client is gone."""
+    kept = []
+
+    def swallow(server: socket.socket, data: bytes) -> None:
+        kept.append((server.dup(), data))  # keeps the server's end open
+        for client, _ in wire._pairs:
+            hang_up(client)
+
+    wire.on_commit = swallow
+    with pytest.raises(StorageUnavailable):
+        add(far)
+    assert add(store) == 2  # at once: nobody holds the lock any more
+    (server, data), *_ = kept
+    with suppress(OSError):
+        server.sendall(data)  # what arrives now finds nobody
+    server.close()
+    assert verify(store, "ads") == 2
+
+
+def test_22_a_server_that_cannot_be_asked_leaves_it_open(far, wire, store):
+    def lose_all(server: socket.socket, data: bytes) -> None:
+        server.sendall(data)
+        assert server.recv(1 << 16)
+        wire.close()
+
+    wire.on_commit = lose_all
+    begun = time.monotonic()
+    with pytest.raises(StorageUnavailable, match="cannot be asked whether it was done"):
+        add(far)
+    assert time.monotonic() - begun < 10
+    assert seqs(store) == [1, 2]
+
+
+def test_a_campaign_whose_creation_got_no_answer_is_there_once(far, wire, store):
+    def lose_the_answer(server: socket.socket, data: bytes) -> None:
+        server.sendall(data)
+        assert server.recv(1 << 16)
+        wire.cut()
+
+    wire.on_commit = lose_the_answer
+    create(far, "new")
+    with pytest.raises(CampaignExists):
+        create(far, "new")
+    wire.on_commit = lambda server, data: wire.cut()
+    create(far, "newer")
+    assert store.names() == ["ads", "new", "newer"]
+    assert verify(store, "new") == verify(store, "newer") == 1
+
+
+def test_a_dropped_connection_in_a_session_books_nothing(far, wire, store):
+    with pytest.raises(StorageUnavailable, match="nothing was acknowledged"):
+        write(far, wire.cut)
+    assert seqs(store) == [1]
+    assert add(far) == 2
+
+
+def test_a_network_that_falls_silent_does_not_keep_anybody(wire, store, database):
+    far = PostgresStore(wire.url(database), deadline=1)
+    begun = time.monotonic()
+    with pytest.raises(StorageUnavailable, match="no answer in time"):
+        look(far, lambda: setattr(wire, "silent", True))
+    assert time.monotonic() - begun < 5
+    wire.silent = False
+    wire.cut()
+    assert add(far) == 2
+    far.close()
+
+
+def test_21_what_was_acknowledged_survives_a_crash_of_the_server(store, postgres):
+    for n in range(2, 12):
+        assert add(store) == n
+        if n % 4 == 0:
+            postgres.crash()
+    postgres.crash()
+    assert seqs(store) == list(range(1, 12))
+    assert verify(store, "ads") == 11
+
+
+def test_21_a_crash_of_the_server_in_a_session_books_nothing(store, postgres):
+    with pytest.raises(StorageUnavailable, match="nothing was acknowledged"):
+        write(store, postgres.crash)
+    assert seqs(store) == [1]
+    assert add(store) == 2
+
+
+def test_no_server_is_an_error_at_once(postgres, database):
+    begun = time.monotonic()
+    with pytest.raises(StorageUnavailable, match=r"'postgresql://ada@127.0.0.1:1/x' could not"):
+        PostgresStore("postgresql://ada:secret@127.0.0.1:1/x")
+    assert time.monotonic() - begun < 5
+    with pytest.raises(InvalidInput, match="got 'mysql://x'"):
+        PostgresStore("mysql://x")
+
+
+def test_a_password_is_not_shown(store, database):
+    other = PostgresStore(database.replace("postgres@", "postgres:secret@"))
+    assert "secret" not in other.url
+    with pytest.raises(LookupError) as caught, other.session("nobody"):
+        pass
+    assert "secret" not in str(caught.value)
+    other.close()
+
+
+def test_26_a_forked_child_has_connections_of_its_own(store):
+    with store.session("ads") as session:
+        session.append([event(2)], ACTIVE)
+        child = os.fork()
+        if not child:
+            try:
+                code = 0 if store.names() == ["ads"] and seqs(store) == [1] else 1
+                store.close()
+            except BaseException:
+                code = 2
+            os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert add(store) == 3  # the parent's session and connection are as they were
+    assert verify(store, "ads") == 3
+
+
+FORK_IN_SESSION = """
+import os, sys, time
+from bursar.ledger.postgres import PostgresStore
+with PostgresStore(sys.argv[1]).session("ads"):
+    child = os.fork()
+    if child:
+        print(child, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_child_does_not_keep_the_locks_of_a_killed_parent(store, database):
+    words = [sys.executable, "-c", FORK_IN_SESSION, database]
+    parent = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    child = int(parent.stdout.readline())
+    try:
+        time.sleep(0.2)
+        parent.kill()
+        begun = time.monotonic()
+        assert add(store) == 2
+        assert time.monotonic() - begun < 5
+        os.kill(child, 0)  # it is still there
+    finally:
+        os.kill(child, signal.SIGKILL)
+        parent.communicate()
+
+
+def test_a_log_that_was_put_back_is_told_once(store, database):
+    for _ in range(3):
+        add(store)
+    query(database, "DELETE FROM bursar.event WHERE seq > 2")
+    query(
+        database,
+        "UPDATE bursar.campaign SET seq = 2, ts = e.ts, hash = e.hash"
+        " FROM bursar.event AS e WHERE e.seq = 2",
+    )
+    other = PostgresStore(database)
+    with other.session("ads") as session:  # longer than what was seen, and another history
+        session.append([event(n, decision="other") for n in (3, 4, 5)], ACTIVE)
+    other.close()
+    with pytest.raises(StorageUnavailable, match="restored from a backup; load 'ads' again"):
+        add(store)
+    assert add(store) == 6
+
+
+def test_30_a_changed_event_is_found(store, database):
+    add(store, count=4)
+    query(database, "UPDATE bursar.event SET body = '{\"n\":7}' WHERE seq = 3")
+    with pytest.raises(CorruptLedger, match="event 3 of 'ads' does not have its hash"):
+        verify(store, "ads")
+    query(database, "DELETE FROM bursar.event WHERE seq = 5")
+    with store.session("ads") as session, pytest.raises(CorruptLedger, match="event 5 of 'ads'"):
+        session.after(4)
+
+
+def test_a_damaged_snapshot_is_passed_over_for_an_older_one(store, database):
+    add(store, count=9)
+    for seq in range(2, 9):
+        with store.session("ads") as session:
+            session.keep_snapshot(seq, b"state %d" % seq)
+            assert session.snapshot() == (seq, b"state %d" % seq)
+    kept = query(database, "SELECT seq FROM bursar.snapshot ORDER BY seq")
+    assert kept == [(6,), (7,), (8,)]
+    query(database, "UPDATE bursar.snapshot SET body = 'x' WHERE seq = 8")
+    with store.session("ads") as session:
+        assert session.snapshot() == (7, b"state 7")
+
+
+def test_a_snapshot_goes_with_its_events_or_not_at_all(store, database):
+    with pytest.raises(StorageUnavailable, match="nothing was acknowledged"):
+        write(store, lambda: kill_backends(database))
+    with store.session("ads") as session:
+        assert session.snapshot() is None
+    write(store)
+    with store.session("ads") as session:
+        assert session.snapshot() == (2, b"two")
+
+
+def test_events_of_others_come_with_the_lock(store, database):
+    other = PostgresStore(database)
+    mine = 0
+    for count in (1, 3, 1, 70, 2, 1, 200, 1, 1):  # more than are fetched at once, too
+        last = add(other, count=count)
+        with store.session("ads") as session:
+            assert [e.seq for e in session.after(mine)] == list(range(mine + 1, last + 1))
+            assert [e.seq for e in session.after(max(0, last - 2))] == [last - 1, last][-last:]
+            assert session.after(last) == []
+            session.append([event(last + 1, decision="x")], ACTIVE)
+            assert [e.seq for e in session.after(last - 1)] == [last, last + 1]
+        mine = last + 1
+    other.close()
+    assert verify(store, "ads") == mine
+
+
+def test_a_session_that_has_ended_is_of_no_use(store):
+    with store.session("ads") as session:
+        pass
+    for use in (
+        lambda: session.append([event(2)], ACTIVE),
+        lambda: session.of("d1"),
+        lambda: session.keep_snapshot(1, b""),
+    ):
+        with pytest.raises(StorageUnavailable, match="session of 'ads' has ended; open another"):
+            use()
+    assert seqs(store) == [1]
+
+
+WITHOUT = """
+import sys
+sys.modules["psycopg"] = None
+import bursar.ledger
+try:
+    import bursar.ledger.postgres
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_without_psycopg_the_way_to_it_is_told():
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
+    assert done.stdout == (
+        "MissingExtra postgresql:// needs psycopg, which is not installed;"
+        " pip install 'bursar[postgres]'\n"
+    )

@@ -1,0 +1,646 @@
+"""Replay: what policies would have earned on a log, against simulations that know the truth."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import bursar
+from bursar.cli.replay import replay_command
+from bursar.errors import (
+    CannotAnswer,
+    InvalidData,
+    InvalidInput,
+    MissingData,
+    MissingExtra,
+    MissingKnowledge,
+    UnknownArm,
+    UnknownParameter,
+    UnknownPolicy,
+)
+from bursar.replay import Log, arm_values, read, replay, support
+from bursar.replay.passes import PLAYS, REWARD, ROWS, SPENT, Told, passes, shuffle
+from bursar.replay.verdict import compared, sentences, verdict
+from bursar.stream import new_stream, uniform
+
+REWARDS, COSTS = np.array([0.7, 0.5, 0.3, 0.2]), np.array([0.5, 0.4, 0.6, 0.3])
+NAMES = ["0", "1", "2", "3"]
+OMEGA = "omega-star-ucb:rho=0.25"
+EXPLORE = "log 5% of the asks at random (explore=0.05), with the propensity of each choice"
+
+
+def logged(rows: int, how: str = "uniform", seed: int = 0, **more) -> Log:
+    """Play the four arms at random; ``context``: by something the log does not have, mood.
+
+    In a good mood every arm brings 0.2 more, and arm 3 is shown more often; so the plain means of
+    the log are wrong for every arm, though the means over moods are those of REWARDS.
+    """
+    rng = np.random.default_rng([seed, 77])
+    mood = rng.integers(2, size=rows)
+    chances = {
+        "uniform": np.full((rows, 4), 0.25),
+        "uneven": np.tile([0.1, 0.2, 0.3, 0.4], (rows, 1)),
+        "context": np.where(mood[:, None] == 0, [0.55, 0.15, 0.15, 0.15], [0.15, 0.15, 0.15, 0.55]),
+    }[how]
+    arm = (rng.random(rows)[:, None] > chances.cumsum(axis=1)).sum(axis=1).clip(0, 3)
+    lift = np.where(mood == 1, 0.2, -0.2) if how == "context" else 0.0
+    return Log.of(
+        arm=arm,
+        propensity=chances[np.arange(rows), arm],
+        cost=(rng.random(rows) < COSTS[arm]) * 1.0,
+        reward=(rng.random(rows) < REWARDS[arm] + lift) * 1.0,
+        **more,
+    )
+
+
+def simulated(slug: str, budget: float, games: int = 400) -> np.ndarray:
+    problem = bursar.Bernoulli(reward=REWARDS, cost=COSTS)
+    return np.array([bursar.play(slug, problem, budget, seed=s).reward for s in range(games)])
+
+
+def plain(**changes) -> Log:
+    """Return a small sound log, with some columns changed."""
+    columns = {
+        "arm": ["a", "b"] * 50,
+        "propensity": [0.5] * 100,
+        "cost": [1.0] * 100,
+        "reward": [1.0, 0.0] * 50,
+    }
+    return Log.of(**(columns | changes), name="log.csv")
+
+
+# ---- the estimate against the truth
+
+
+@pytest.mark.parametrize("how", ["uniform", "uneven", "context"])
+@pytest.mark.parametrize("slug", [OMEGA, "bts", "eps-first", "uniform", "mrcb:set_size=2"])
+def test_the_interval_holds_what_a_simulation_of_the_policy_earns(slug, how):
+    truth = simulated(slug, 100)
+    [found] = replay(logged(6000, how, seed=3), [slug], 100, arms=NAMES, resamples=60)
+    assert found.reached == 1.0
+    assert found.reward.low < truth.mean() < found.reward.high
+    assert found.reward.high - found.reward.low < 0.5 * truth.mean()  # and says something
+    low, high = np.quantile(truth, [0.025, 0.975])
+    inside = (truth > found.single.low) & (truth < found.single.high)
+    assert inside.mean() > 0.85
+    assert found.single.high - found.single.low < 2.0 * (high - low)
+
+
+def test_intervals_cover_and_estimates_are_unbiased_over_many_small_logs():
+    truth = simulated(OMEGA, 40, 2000).mean()
+    found = [
+        replay(logged(1500, "uneven", seed), [OMEGA], 40, arms=NAMES, resamples=40)[0].reward
+        for seed in range(60)
+    ]
+    means = np.array([value.mean for value in found])
+    assert abs(means.mean() - truth) < 3.5 * means.std() / 60**0.5
+    assert sum(value.low <= truth <= value.high for value in found) >= 53
+
+
+def test_what_lies_within_reach_of_a_short_log_is_right():
+    [found] = replay(logged(3000, seed=5), [OMEGA], 5000, arms=NAMES, resamples=60)
+    assert 0.0 < found.reached < 0.1
+    truth = simulated(OMEGA, found.spend).mean()
+    assert found.reward.low < truth < found.reward.high
+
+
+def test_a_log_of_a_learner_that_explores_a_fifth_of_the_time_will_do():
+    rng = np.random.default_rng(12)
+    learner = bursar.policy("b-greedy").learner(4, seed=12)
+    rows = []
+    for _ in range(6000):
+        best = learner.choose()
+        arm = best if rng.random() > 0.2 else int(rng.integers(4))
+        reward, cost = (float(rng.random() < mean[arm]) for mean in (REWARDS, COSTS))
+        learner.record(arm, reward, cost)
+        rows.append((arm, 0.8 * (arm == best) + 0.05, cost, reward))
+    columns = zip(("arm", "propensity", "cost", "reward"), zip(*rows, strict=True), strict=True)
+    [found] = replay(Log.of(**dict(columns)), [OMEGA], 50.0, arms=NAMES, resamples=60)
+    assert found.reached == 1.0
+    assert found.reward.low < simulated(OMEGA, 50).mean() < found.reward.high
+    assert found.plays * 18 < found.rows  # a play takes 20 rows: the price of so little chance
+
+
+def test_weights_of_propensities_decide_where_the_log_looked_at_more_than_it_kept():
+    truth = simulated(OMEGA, 300).mean()
+    rows = support(logged(20_000, "context", seed=1), NAMES)
+    told = Told(300.0, None, (0.0, 1.0), (0.0, 1.0))
+    player = [(bursar.policy(OMEGA), 300.0)]
+    right = passes(player, rows, told, count=100, seed=0, resample=False)[0]
+    assert abs(right[:, REWARD].mean() / truth - 1.0) < 0.03
+    blind = replace(rows, accept=np.ones(len(rows)))
+    wrong = passes(player, blind, told, count=100, seed=0, resample=False)[0]
+    # the best arm, 0, was mostly shown in a bad mood: taken as it comes the log belittles it
+    assert wrong[:, REWARD].mean() / truth - 1.0 < -0.06
+
+
+def test_accepted_rows_are_a_fair_stream_of_each_arm():
+    rows = support(logged(60_000, "context", seed=2), NAMES)
+    assert rows.floor.tolist() == [0.15, 0.15, 0.15, 0.15]
+    weight = np.array([rows.accept[rows.arm == k].sum() for k in range(4)])
+    mean = [(rows.accept * rows.reward)[rows.arm == k].sum() / weight[k] for k in range(4)]
+    plain_mean = [rows.reward[rows.arm == k].mean() for k in range(4)]
+    assert np.abs(mean - REWARDS).max() < 0.015
+    assert np.abs(plain_mean - REWARDS).max() > 0.08
+    assert np.abs(weight / len(rows) - 0.15).max() < 0.005  # every arm as often as any other
+
+
+def test_a_pass_is_the_learner_and_the_log_step_by_step():
+    rows = support(logged(600, "context", seed=9), NAMES)
+    told = Told(1e9, None, (0.0, 1.0), (0.0, 1.0))
+    for slug in (OMEGA, "bts", "kube", "mrcb:set_size=2"):
+        policy = bursar.policy(slug)
+        [[found]] = passes([(policy, 30.0)], rows, told, count=1, seed=4, resample=False)
+        learner = policy.learner(4, seed=(4, 0, 0, 0), budget=1e9)
+        order, coin = np.empty(600, dtype=np.int64), new_stream(4, 0, 0, 2)
+        shuffle(order, new_stream(4, 0, 0, 1))
+        assert sorted(order) == list(range(600))
+        at = 0
+        while learner.spent < 30.0 and at < 600:
+            arm = learner.choose()
+            while at < 600:
+                row = order[at]
+                at += 1
+                if rows.arm[row] == arm and (
+                    rows.accept[row] >= 1.0 or uniform(coin) < rows.accept[row]
+                ):
+                    learner.record(arm, rows.reward[row], rows.cost[row])
+                    break
+        expected = [learner.earned, learner.spent, learner.plays_per_arm.sum(), at]
+        assert found[[REWARD, SPENT, PLAYS, ROWS]].tolist() == expected
+
+
+def test_a_log_at_random_lasts_for_its_rows_over_its_arms():
+    [found] = replay(logged(8000), [OMEGA], 1e6, resamples=40)
+    assert 0.85 * 2000 < found.plays < 2000
+    assert found.rows <= 8000
+
+
+def test_arms_that_were_logged_more_last_longer():
+    rows = support(logged(8000, "uneven"), NAMES)
+    told = Told(1e9, None, (0.0, 1.0), (0.0, 1.0))
+    [[found]] = passes(
+        [(bursar.policy("uniform"), 1e9)], rows, told, count=1, seed=0, resample=False
+    )
+    assert found[PLAYS] > 8000 / np.mean([10, 5, 10 / 3, 2.5]) * 0.9  # one c for all: 800
+
+
+# ---- the budget
+
+
+def test_the_budget_is_spent_and_exceeded_by_less_than_a_play():
+    rng = np.random.default_rng(0)
+    cost = rng.uniform(0.5, 2.0, 4000)
+    log = Log.of(
+        arm=rng.integers(2, size=4000), propensity=[0.5] * 4000, cost=cost, reward=cost > 1.0
+    )
+    [found] = replay(log, [OMEGA], 50.0, resamples=40)
+    assert found.reached == 1.0
+    assert 50.0 <= found.spent.mean < 52.0
+    assert found.logged == log.reward[: np.searchsorted(np.cumsum(cost), 50.0) + 1].sum()
+
+
+def test_a_budget_beyond_the_log_gives_the_value_at_the_spend_it_reaches():
+    log = logged(2000, seed=8)
+    [far] = replay(log, [OMEGA], 1000.0, resamples=40)
+    assert far.reached < 0.5
+    assert far.waited_for in NAMES
+    [near] = replay(log, [OMEGA], far.spend, resamples=40)
+    assert near.reached == 1.0
+    assert near.reward == far.reward  # a learner that knows no budget plays the same game
+
+
+def test_without_a_budget_each_may_spend_what_the_log_spent():
+    log = logged(1000)
+    [found] = replay(log, ["uniform"], resamples=20)
+    assert found.budget == log.spent == log.cost.sum()
+
+
+def test_policies_that_need_the_budget_or_a_cost_are_told_or_say_so():
+    log = logged(2000)
+    assert replay(log, ["kube"], 20.0, resamples=20)[0].reached == 1.0
+    with pytest.raises(MissingKnowledge, match="min_cost"):
+        replay(log, ["ucb-bv1"], 20.0, resamples=20)
+    assert replay(log, ["ucb-bv1"], 20.0, resamples=20, min_cost=0.2)[0].reached == 1.0
+
+
+def test_units_do_not_matter():
+    log = logged(3000, seed=6)
+    cents = replace(log, cost=log.cost * 100.0, reward=log.reward * 7.0)
+    [one] = replay(log, [OMEGA], 50.0, resamples=20)
+    [other] = replay(cents, [OMEGA], 5000.0, resamples=20)
+    assert other.reward.mean == pytest.approx(7.0 * one.reward.mean)
+    assert other.ratio.mean == pytest.approx(0.07 * one.ratio.mean)
+
+
+def test_negative_rewards_are_for_policies_that_take_any_range():
+    log = logged(2000)
+    loss = replace(log, reward=log.reward - 0.5)
+    [found] = replay(loss, [OMEGA], 20.0, resamples=20)
+    assert found.reward.mean < replay(log, [OMEGA], 20.0, resamples=20)[0].reward.mean
+    with pytest.raises(InvalidInput, match="reward_range must start at 0"):
+        replay(loss, ["bts"], 20.0, resamples=20)
+
+
+# ---- order, seeds
+
+
+def test_the_order_of_rows_does_not_matter():
+    log = logged(6000, seed=4)
+    back = replace(log, **{key: getattr(log, key)[::-1].copy() for key in
+                           ("arm", "propensity", "cost", "reward", "offer", "line")})  # fmt: skip
+    [one] = replay(log, [OMEGA], 200.0, arms=NAMES, resamples=40)
+    [other] = replay(back, [OMEGA], 200.0, arms=NAMES, resamples=40)
+    assert one.reward.low < other.reward.mean < one.reward.high
+    assert other.reward.low < one.reward.mean < other.reward.high
+
+
+def test_the_same_seed_gives_the_same_answer_alone_and_beside_others():
+    log = logged(1000)
+    both = replay(log, ["bts", OMEGA], 20.0, resamples=20, seed=3)
+    assert replay(log, [OMEGA], 20.0, resamples=20, seed=3) == [both[1]]
+    assert replay(log, [OMEGA], 20.0, resamples=20, seed=4) != [both[1]]
+
+
+def test_the_log_is_put_in_the_order_of_its_times():
+    times = ["2026-01-02T00:00:00", "2026-01-01", "2026-01-02T00:30:00+01:00"]
+    log = Log.of(arm="aba", propensity=[0.5] * 3, cost=[1, 2, 4], reward=[10, 20, 30], time=times)
+    assert log.cost.tolist() == [2.0, 4.0, 1.0]
+    assert log.earned_by(2.0) == 20.0
+    assert log.earned_by(7.5) is None
+
+
+# ---- fixed arms
+
+
+@pytest.mark.parametrize("how", ["uniform", "uneven", "context"])
+def test_fixed_arms_have_their_true_values_by_weights(how):
+    rows = support(logged(20_000, how, seed=7), NAMES)
+    for value, reward, cost in zip(arm_values(rows, 0.999), REWARDS, COSTS, strict=True):
+        assert value.reward.low < reward < value.reward.high
+        assert value.cost.low < cost < value.cost.high
+        assert value.ratio.low < reward / cost < value.ratio.high
+        assert value.ips_reward.low < reward < value.ips_reward.high
+        assert value.effective <= value.rows * (1.0 + 1e-12)
+        assert value.reward.high - value.reward.low < 0.2
+
+
+def test_intervals_of_fixed_arms_cover():
+    hits = 0
+    for seed in range(200):
+        [_, value, *_] = arm_values(support(logged(800, "context", seed), NAMES))
+        hits += value.ratio.low < 0.5 / 0.4 < value.ratio.high
+    assert 180 <= hits <= 199
+
+
+def test_always_an_arm_agrees_with_the_play_of_that_arm():
+    log = logged(20_000, "context", seed=7)
+    [found] = replay(log, ["always:1"], 1000.0)
+    assert found.method == "weights"
+    assert found.reward.low < 1000.0 * 0.5 / 0.4 < found.reward.high
+    with pytest.raises(UnknownArm, match=r"^no arm named '7'; known: "):
+        replay(log, ["always:7"], 1000.0)
+
+
+# ---- when the log cannot answer, word for word
+
+
+def refused(log: Log, **options) -> str:
+    with pytest.raises(CannotAnswer) as error:
+        replay(log, [OMEGA], **options)
+    return str(error.value)
+
+
+def test_a_log_without_propensities_cannot_answer():
+    assert refused(plain(propensity=[None] * 100)) == (
+        "log.csv has no propensities (propensity is empty: 100 of 100 rows), so it cannot say what"
+        f" other policies would have earned; {EXPLORE}"
+    )
+
+
+def test_propensities_of_zero_cannot_answer():
+    assert refused(plain(propensity=[0.0] * 100)) == (
+        "log.csv has no propensities (propensity is 0, but the arm was chosen: 100 of 100 rows), so"
+        f" it cannot say what other policies would have earned; {EXPLORE}"
+    )
+
+
+def test_a_log_that_left_nothing_to_chance_cannot_answer():
+    assert refused(plain(propensity=[1.0] * 100)) == (
+        "every choice in log.csv was certain (propensity 1 on all 100 rows), so nothing is known of"
+        f" what the other arms would have done; {EXPLORE}"
+    )
+
+
+def test_a_log_in_which_no_row_gave_all_arms_a_chance_cannot_answer():
+    log = plain(propensity=[1.0, 0.5] * 50, available=[None, ["b", "c"]] * 50, arm=["a", "b"] * 50)
+    assert refused(log) == (
+        "no row of log.csv gave every arm a chance (another arm had no chance (propensity 1): 50;"
+        f" not every arm could be chosen: 50); {EXPLORE}"
+    )
+
+
+def test_an_arm_that_was_never_tried_cannot_be_answered_for():
+    assert refused(plain(available=[["a", "b", "c"]] * 100)) == (
+        "log.csv has no usable row of 'c', which a policy would try; compare the others, 'a', 'b',"
+        f" or {EXPLORE}"
+    )
+    assert replay(plain(available=[["a", "b", "c"]] * 100), ["bts"], 5.0, arms=["a", "b"])
+    assert "no usable row of 'x'" in refused(plain(), arms=["a", "x"])
+
+
+def test_one_arm_is_no_choice():
+    assert refused(plain(arm=["a"] * 100)) == (
+        "log.csv has only the arm 'a'; a policy needs two or more to choose from"
+    )
+
+
+def test_propensities_that_do_not_fit_the_choices_cannot_answer():
+    assert refused(plain(arm=["a"] * 90 + ["b"] * 10, propensity=[0.5] * 100)) == (
+        "the propensities of 'b' in log.csv do not fit how often it was chosen: 1/propensity"
+        " averages 0.2 over the rows, and must be near 1; they are wrong, or most decisions gave"
+        " the arm next to no chance"
+    )
+
+
+def test_costs_of_nothing_cannot_answer():
+    assert refused(plain(cost=[0.0] * 100)) == (
+        "every cost in log.csv is 0, so no budget is ever spent; check the column of costs"
+    )
+
+
+def test_a_log_of_no_use_at_all_cannot_answer():
+    assert refused(plain(reward=["?"] * 100)) == (
+        "no row of log.csv can be used (reward is not a number: 100)"
+    )
+
+
+def test_too_few_rows_of_an_arm_say_nothing_rather_than_something():
+    arm = np.array([0] * 500 + [1] * 2 + [2] * 498)
+    chance = np.array([0.5, 0.002, 0.498])[arm]
+    log = Log.of(arm=arm, propensity=chance, cost=np.ones(1000), reward=arm == 1)
+    [found] = replay(log, [OMEGA], 100.0, resamples=40)
+    assert (found.reward, found.single, found.ratio, found.reached) == (None, None, None, 0.0)
+    assert verdict(found, support(log)) == (
+        "omega-star-ucb:rho=0.25: the log cannot say; it ended before every one of the 3 arms was"
+        " played, waiting for '1'. '1' has 2 rows, the least propensity of them 0.002: log more"
+        " rows, give the arm a larger share, or leave it out."
+    )
+
+
+# ---- rows that gave no chance, clipping, notes
+
+
+def test_rows_that_left_nothing_to_chance_are_set_aside_and_said():
+    log = logged(2000)
+    sure = log.propensity.copy()
+    sure[[5, 9]] = 1.0
+    rows = support(replace(log, propensity=sure))
+    assert len(rows) == 1998
+    assert sentences(log, rows)[1] == (
+        "Not replayed: 2 rows, another arm had no chance (propensity 1) (rows 6, 10)."
+    )
+
+
+def test_a_single_tiny_propensity_stops_a_replay_unless_clipped():
+    log = logged(4000, seed=2)
+    tiny = log.propensity.copy()
+    tiny[int(np.flatnonzero(log.arm == 0)[0])] = 0.25e-3
+    log = replace(log, propensity=tiny)
+    [stuck] = replay(log, ["uniform"], 100.0, resamples=20)
+    assert stuck.reward is None
+    [found] = replay(log, ["uniform"], 100.0, resamples=20, clip=0.2)
+    assert found.reached == 1.0
+    assert any(
+        "1 row of propensity below 0.2 count" in note for note in support(log, clip=0.2).notes
+    )
+
+
+def test_a_log_that_drifts_is_said_to():
+    log = plain(reward=[1.0] * 50 + [0.0] * 50, arm=["a", "b"] * 50)
+    assert support(log).notes[0] == (
+        "'a' brought 1 a play in the first half of its rows and 0 in the second: the log drifts,"
+        " and estimates mix both."
+    )
+    assert support(logged(5000)).notes == ()
+
+
+def test_verdicts_say_what_was_found_and_what_is_missing():
+    log = logged(3000, seed=5)
+    rows = support(log)
+    whole, part = replay(log, [OMEGA, OMEGA], 60.0, resamples=40)[0], None
+    said = verdict(whole, rows)
+    assert said.startswith(f"{OMEGA} would have earned {whole.reward.mean:.4g} (95%: ")
+    assert f"where the logging policy earned {whole.logged:.4g}: " in said
+    part = replay(log, [OMEGA], log.spent, resamples=40)[0]
+    said = verdict(part, rows)
+    assert f"the log reaches {100 * part.reached:.2g}% of the budget of 1,3" in said
+    assert "Beyond that the log cannot say" in said
+    assert "rows like these would reach the whole budget" in said
+    assert compared([whole]) == ""
+    assert compared([whole, part]).endswith("give --budget 60.")
+
+
+# ---- options
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"policies": []}, InvalidInput, "policies must be a list of one or more"),
+        ({"policies": OMEGA}, InvalidInput, "policies must be a list of one or more"),
+        ({"policies": ["omgea-ucb"]}, UnknownPolicy, "did you mean 'omega-ucb'"),
+        ({"budget": 0}, InvalidInput, "budget must be positive"),
+        ({"level": 1}, InvalidInput, "level must be between 0 and 1, got 1; 0.95 is usual"),
+        ({"resamples": 5}, InvalidInput, "resamples must be a whole number, 20 or more"),
+        ({"clip": 2}, InvalidInput, "clip must be between 0 and 1"),
+        ({"cost_range": (0, 0.5)}, InvalidInput, "cost_range must hold every cost of the log, 1"),
+    ],
+)
+def test_options_out_of_their_domain_are_refused(options, error, words):
+    with pytest.raises(error, match=words):
+        replay(plain(), **{"policies": [OMEGA], **options})
+
+
+# ---- files
+
+CSV = """decision,variant,Propensity,cost,reward,available,time
+d1,a,0.5,1.5,1,a|b,1
+d2,b,0.5,2,0,a|b,2
+d2,b,0.5,2,0,a|b,2
+d3,a,,1,1,a|b,3
+d4,a,0.5,x,1,a|b,4
+d5,a,0.5,-1,1,a|b,5
+d6,,0.5,1,1,a|b,6
+d7,b,0.5,1,nan,a|b,7
+d8,b,0.5,inf,1,a|b,8
+d9,b,1.5,1,1,a|b,9
+d10,b,0.5,1,1,a,10
+d11,b,0.5,1,1,a|b,soon
+d12,b,0.5,1,1
+"""
+
+
+def test_rows_of_a_csv_that_cannot_be_used_are_counted_and_named(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(CSV)
+    log = read(path, {"arm": "variant"})
+    assert (len(log), log.spent, log.earned) == (4, 5.5, 3.0)
+    assert log.left_out.lines == {
+        "decision was there before": [4],
+        "cost is not a number": [6],
+        "cost is negative": [7],
+        "variant is empty": [8],
+        "reward is empty": [9],
+        "cost is not finite": [10],
+        "variant is not in available": [12],
+        "time is no time": [13],
+        "not as many fields as the header": [14],
+    }
+    assert log.unweighted.lines == {
+        "propensity is empty": [5],
+        "propensity is not in (0, 1]": [11],
+    }
+    said = sentences(log, support(log))
+    assert said[0] == (
+        "log.csv: 2 of 13 lines can be replayed; 2 arms. The logging policy earned 3 for 5.5."
+    )
+    assert "Left out: 1 line, cost is negative (line 7)." in said
+    assert "Not replayed: 1 line, propensity is empty (line 5)." in said
+
+
+def test_csv_and_parquet_give_the_same_log(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    log = logged(300)
+    columns = {
+        "arm": log.arm + 10,
+        "propensity": log.propensity,
+        "cost": log.cost,
+        "reward": log.reward,
+    }
+    parquet.write_table(
+        pa.table(columns | {"available": [["10", "11", "12", "13"]] * 300}),
+        tmp_path / "log.parquet",
+    )
+    lines = ["arm;propensity;cost;reward"]
+    lines += [";".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    (tmp_path / "log.csv").write_text("\n".join(lines))
+    one, other = read(tmp_path / "log.csv"), read(tmp_path / "log.parquet")
+    assert one.arms == other.arms
+    for key in ("arm", "propensity", "cost", "reward"):
+        assert (getattr(one, key) == getattr(other, key)).all()
+    assert replay(one, [OMEGA], 9, resamples=20) == replay(other, [OMEGA], 9, resamples=20)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.csv", b"", "a.csv has no line to read; its header must name arm, propensity, cost"),
+        ("a.csv", b"arm,cost,reward\na,1,1", "a.csv has no column 'propensity'; line 1 has arm"),
+        (
+            "a.csv",
+            b"arm,prop,cost,reward,cost\n",
+            "has no column 'propensity'; did you mean 'prop'",
+        ),
+        ("a.csv", b"arm,propensity,cost,reward,cost\n", "the column 'cost' is there twice"),
+        ("a.csv", b"arm,propensity,cost,reward\n\xff", "line 2: not UTF-8 text, got byte 0xff"),
+        ("a.csv", b'arm,propensity,cost,reward\n"a,1,1,1', "not CSV, unexpected end of data"),
+        ("a.parquet", b"no parquet", "cannot read a.parquet as Parquet"),
+    ],
+)
+def test_files_that_are_no_logs_are_refused(tmp_path, name, content, words):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InvalidData) as error:
+        read(tmp_path / name)
+    assert words in str(error.value)
+
+
+def test_a_parquet_file_without_a_column_is_refused(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pa.table({"arm": ["a"], "cost": [1.0]}), tmp_path / "a.parquet")
+    with pytest.raises(
+        InvalidData, match=r"a\.parquet has no column 'propensity'; it has arm, cost"
+    ):
+        read(tmp_path / "a.parquet")
+
+
+def test_files_that_are_not_there_and_columns_that_no_log_has(tmp_path):
+    for name in ("none.csv", "none.parquet"):
+        with pytest.raises(MissingData, match="check the path"):
+            read(tmp_path / name)
+    with pytest.raises(UnknownParameter, match=r"^a log has no column 'arms'; did you mean 'arm'"):
+        read(tmp_path / "none.csv", {"arms": "variant"})
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / "a.parquet").write_bytes(b"x")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "bursar.replay.parquet", raising=False)
+    with pytest.raises(MissingExtra, match=r"pip install 'bursar\[paper\]'"):
+        read(tmp_path / "a.parquet")
+
+
+def test_columns_of_unequal_length_are_refused():
+    with pytest.raises(InvalidInput, match="the columns of a log must be of one length"):
+        Log.of(arm=["a"], propensity=[0.5, 0.5], cost=[1], reward=[1])
+
+
+# ---- the command
+
+
+@pytest.fixture
+def command():
+    app = typer.Typer()
+    app.command("replay")(replay_command)
+    return lambda *words: CliRunner().invoke(app, list(words), catch_exceptions=False)
+
+
+@pytest.fixture
+def file(tmp_path):
+    log = logged(2000)
+    lines = ["model,propensity,cost,reward"]
+    lines += map("{},{},{},{}".format, log.arm, log.propensity, log.cost, log.reward)
+    (tmp_path / "log.csv").write_text("\n".join(lines))
+    return str(tmp_path / "log.csv")
+
+
+def test_the_command_prints_a_table_and_sentences(command, file):
+    done = command(
+        file, "--policy", OMEGA, "--policy", "always:1", "--column", "arm=model", "--budget", "30",
+        "--resamples", "20",
+    )  # fmt: skip
+    assert done.exit_code == 0
+    assert "2,000 of 2,000 lines can be replayed; 4 arms." in done.output
+    assert "100%" in done.output
+    assert "always:1 would have earned" in done.output
+
+
+def test_the_command_prints_json(command, file):
+    done = command(file, "--policy", OMEGA, "--column", "arm=model", "--resamples", "20", "--json")
+    found = json.loads(done.output)
+    [one] = found["estimates"]
+    assert one["policy"] == OMEGA
+    assert one["reward"]["low"] < one["reward"]["mean"] < one["reward"]["high"]
+    assert one["reached"] < 1.0
+    assert found["logged"]["reward"] == logged(2000).earned
+    assert [arm["rows"] for arm in found["arms"]] == np.bincount(logged(2000).arm).tolist()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--column", "model"], "--column must be of the form arm=variant, got 'model'"),
+        (["--column", "arm=model", "--cost-range", "1"], "--cost-range must be two numbers as in"),
+    ],
+)
+def test_the_command_refuses_what_it_cannot_read(command, file, words, said):
+    with pytest.raises(InvalidInput, match=said):
+        command(file, "--policy", OMEGA, *words)
