@@ -108,13 +108,19 @@ class Model:
         seen = [b.reward for b in self.bets.values() if b.reward_state in ("observed", "defaulted")]
         return sum(r for r in seen if r is not None)
 
+    def learned(self, arm: str) -> list[float]:
+        """Return the rewards that were learned from: cost known, reward known and in time."""
+        bets = [b for b in self._of(arm, None) if b.cost is not None and b.reward_state != "late"]
+        return [b.reward for b in bets if b.reward is not None]
+
     def shown_state(self) -> str:
         if self.state != "active":
             return self.state
         if self.available < 0:
             return "overdrawn"
-        playable = [self.arms[a] for a, state in self.arm_state.items() if state == "active"]
-        return "active" if playable and min(playable) <= self.available else "exhausted"
+        active = [a for a, state in self.arm_state.items() if state == "active"]
+        fits = any(self.arms[a] <= min(self.available, self.arm_room(a)) for a in active)
+        return "active" if fits else "exhausted"  # a day's cap is there again tomorrow
 
     # asking
 
@@ -131,9 +137,11 @@ class Model:
         rooms = [self.available]
         if self.caps.get("day") is not None:
             rooms.append(self.caps["day"] - self.spent(day=day) - self.held(day=day))
-        if self.caps.get(f"arm:{arm}") is not None:
-            rooms.append(self.caps[f"arm:{arm}"] - self.spent(arm) - self.held(arm))
-        return min(rooms)
+        return min(*rooms, self.arm_room(arm))
+
+    def arm_room(self, arm: str) -> int:
+        cap = self.caps.get(f"arm:{arm}")
+        return self.available if cap is None else cap - self.spent(arm) - self.held(arm)
 
     def may_ask(self, among: frozenset[str] | None) -> tuple[set[str], bool]:
         """Return the arms that an ask may get, and whether others were too dear; or refuse."""
@@ -200,7 +208,8 @@ class Model:
         if report is not None:
             bet.reports[report] = (cost, reward)
         if new_reward:
-            made_up = bet.reward_state == "defaulted" and bet.reward is not None
+            to_come = bet.reward_state in ("pending", "defaulted")
+            made_up = to_come and self.default_reward is not None
             bet.reward_state = "late" if self.now > bet.due and not made_up else "observed"
             bet.reward = reward
         self.happened()

@@ -434,10 +434,19 @@ class Machine(RuleBasedStateMachine):
         assert self.campaign.state == model.shown_state()
         assert self.campaign.open == model.waiting
         assert spent + held - model.budget <= model.excused  # I4
+        plays = 0
         for arm in state.arms:
             assert arm.state == model.arm_state[arm.key]
             assert (arm.money.held, arm.money.spent) == (model.held(arm.key), model.spent(arm.key))
             assert arm.open == sum(b.money in OPEN for b in model._of(arm.key, None))
+            known = model.learned(arm.key)
+            learner = state.brain.arms[state.keys[arm.key]]
+            assert (learner["n"], learner["reward"]) == (len(known), sum(known))
+            assert 0 <= learner["own_reward"] <= len(known)
+            waiting = sum(b.waits for b in model._of(arm.key, None))  # these count in choices
+            assert state.brain.open[state.keys[arm.key]] == waiting
+            plays += len(known) + waiting
+        assert state.brain.game["plays"][0] == plays
         for day, of_day in state.days.items():
             assert (of_day.held, of_day.spent) == (model.held(day=day), model.spent(day=day))
 

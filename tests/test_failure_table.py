@@ -504,7 +504,7 @@ def test_row_21_disk_really_full(tmp_path: Path) -> None:
 
 def test_row_22_connection_lost_during_commit() -> None:
     """The commit happened but its answer is lost: the same id finds it. (With a real PostgreSQL
-    server whose connection is cut in COMMIT: tests/test_postgres.py.)"""
+    server whose connection is cut in COMMIT: tests/test_postgres_store.py.)"""
 
     class Lossy(MemoryStore):
         lose = False
@@ -655,7 +655,7 @@ def test_row_26_two_processes_on_one_file(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_row_27_older_code_meets_a_newer_schema_with_holds_open(tmp_path: Path) -> None:
-    """Upgrades by numbered steps, with a copy before: tests/test_sqlite.py."""
+    """Upgrades by numbered steps, with a copy before: tests/test_sqlite_store.py."""
     url = on_disk(tmp_path)
     campaign = made("10", {"x": "1"}, storage=url)
     decision = campaign.ask()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from msgspec import json
@@ -15,8 +14,6 @@ from bursar.campaign.words import safe, words
 from bursar.errors import BudgetExhausted, IdempotencyMismatch, InvalidInput, NotActive, TooManyOpen
 
 __all__ = ["affordable", "ask", "hold_of"]
-
-_ENOUGH = 30  # costs before a quantile of them is trusted
 
 
 def ask(
@@ -82,11 +79,7 @@ def _wanted(turn: Turn, among: Sequence[str]) -> list[int]:
 
 def hold_of(state: State, arm: int) -> int:
     """Return what an ask of an arm reserves."""
-    one, quantile = state.arms[arm], state.config.quantile
-    if quantile is None or len(one.costs) < _ENOUGH:
-        return one.max_cost
-    ordered = sorted(one.costs)
-    return min(one.max_cost, ordered[math.ceil(quantile * len(ordered)) - 1])
+    return state.hold_of(arm)
 
 
 def affordable(
@@ -105,11 +98,7 @@ def affordable(
         if state.arms[number].state == "active"
     ]
     holds = {number: hold_of(state, number) for number in active}
-    fits = []
-    for number in active:
-        own = state.arms[number].money.room()
-        if holds[number] <= (room if own is None else min(room, own)):
-            fits.append(number)
+    fits = [number for number in active if holds[number] <= state.arms[number].money.within(room)]
     if not fits:
         raise BudgetExhausted(_why_none(state, holds, room))
     return fits, len(fits) < len(active)

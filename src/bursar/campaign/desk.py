@@ -121,7 +121,7 @@ class Desk:
         if isinstance(error, BursarError):
             return error
         failure = StorageUnavailable(
-            f"the ledger of {self.name!r} could not be written ({error});"
+            f"the ledger of {self.name!r} failed ({type(error).__name__}: {error});"
             " nothing was acknowledged, try again"
         )
         failure.__cause__ = error

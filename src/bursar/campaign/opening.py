@@ -60,7 +60,7 @@ def created(
         else:
             return
     before, _ = next(store.read(name))
-    differs = [key for key in body if before.body.get(key) != _plain(body[key])]
+    differs = [key for key in body if _plain(before.body.get(key)) != _plain(body[key])]
     if differs:
         raise CampaignExists(
             f"there is a campaign {name!r} already, with other {', '.join(differs)};"

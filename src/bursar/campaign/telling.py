@@ -70,8 +70,10 @@ def _reward_news(turn: Turn, choice: Choice, reward: float | None) -> dict[str, 
             f"{choice.id!r} did bring {choice.reward!r}, now {reward!r};"
             " the first stands, correct() changes it"
         )
-    booked = choice.rewarded == "defaulted" and choice.reward is not None
-    late = turn.now > choice.due and not booked  # a default that was booked is replaced
+    # what was made up, or will be as soon as somebody looks, is replaced by what is true
+    default = turn.state.config.default_reward
+    made_up = default is not None and choice.rewarded in ("pending", "defaulted")
+    late = turn.now > choice.due and not made_up
     return {"reward": reward} | ({"late": True} if late else {})
 
 

@@ -8,7 +8,6 @@ loss too if there is a synchronous standby. Backups are PostgreSQL's own busines
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 
 from bursar.errors import InvalidInput, UnknownCampaign
@@ -39,7 +38,6 @@ class PostgresStore:
         self.url = place_of(url)
         self._seen: dict[str, Seen] = {}
         self._pool = Pool(url, repr(self.url), deadline)
-        weakref.finalize(self, self._pool.close)
         self.names()  # make the tables now, or say what is wrong
 
     def names(self) -> list[str]:

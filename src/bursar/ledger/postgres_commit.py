@@ -15,7 +15,9 @@ from bursar.ledger.postgres_pool import Pool
 from bursar.ledger.postgres_rows import column
 from bursar.ledger.store import Summary
 
-__all__ = ["create_campaign", "refused", "was_committed"]
+__all__ = ["check_summary", "create_campaign", "refused", "was_committed"]
+
+_TOO_LARGE = 2**63
 
 
 def was_committed(pool: Pool, old: Line, error: Lost, name: str, seq: int, last: bytes) -> bool:
@@ -44,8 +46,9 @@ def was_committed(pool: Pool, old: Line, error: Lost, name: str, seq: int, last:
 
 def create_campaign(pool: Pool, name: str, first: Event, summary: Summary) -> None:
     """Add a campaign with its first event; refuse a name that is taken."""
-    if first.seq != 1 or summary.spent < 0 or summary.held < 0:
+    if first.seq != 1:
         raise refused(summary, f"a campaign starts with event 1, got {first.seq}")
+    check_summary(summary)
     body = encoded(first.body)
     last = chained(GENESIS, first, body)
     values = [
@@ -86,6 +89,15 @@ def _once_more(
         raise failure(pool.place, error) from error
     ours = bool(found[-1].ntuples) and column(found[-1], 0, 0) == last
     return line, found[1].command_tuples, ours
+
+
+def check_summary(new: Summary) -> None:
+    """Refuse here, where it was decided, what the database would refuse later."""
+    amounts = new.budget, new.spent, new.held
+    if min(amounts) < 0 or max(amounts) >= _TOO_LARGE:
+        raise refused(new, "amounts are from 0 to 2^63")
+    if new.granted and new.spent + new.held > new.budget:
+        raise refused(new, "a grant beyond the budget")
 
 
 def refused(new: Summary, why: str) -> CorruptLedger:

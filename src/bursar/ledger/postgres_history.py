@@ -9,6 +9,8 @@ from bursar.ledger.store import Head
 
 __all__ = ["Seen"]
 
+_LASTING = 100
+
 
 class Seen:
     """What a process saw last of a campaign."""
@@ -18,7 +20,12 @@ class Seen:
     def __init__(self, campaign: int, head: Head) -> None:
         self.campaign = campaign
         self.head = head
-        self.others = False  # whether others wrote between our last two sessions: they will again
+        self.others = 0  # for how many sessions to expect that others write too
+
+    def move(self, head: Head) -> None:
+        """Go on to a head that a session found."""
+        self.others = _LASTING if head.seq != self.head.seq else max(0, self.others - 1)
+        self.head = head
 
     def leads_to(
         self, campaign: int, head: Head, tail: Sequence[Event], hash_at: Callable[[int], bytes]

@@ -27,7 +27,10 @@ __all__ = ["Call", "Line"]
 
 Call = tuple[Statement, Sequence[bytes]]
 
-_FINE = {pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK}
+# plain numbers: to compare with an enumeration costs more than the rest of a look at a result
+_DONE, _ROWS = int(pq.ExecStatus.COMMAND_OK), int(pq.ExecStatus.TUPLES_OK)
+_SYNC, _SKIPPED = int(pq.ExecStatus.PIPELINE_SYNC), int(pq.ExecStatus.PIPELINE_ABORTED)
+_ALIVE = int(pq.ConnStatus.OK)
 _BINARY = 1
 
 # what a ledger needs unless the URL says otherwise: the server that writes, and word of dead lines
@@ -114,6 +117,7 @@ class Line:
         migrate(connection, self._place)
         self._server = server = connection.pgconn
         self._poll = select.poll()
+        self._watched = 0
         self._socket = server.socket
         server.enter_pipeline_mode()
         for name, text, types, _ in ALL:
@@ -134,22 +138,25 @@ class Line:
                 server.consume_input()
             result = server.get_result()
             if result is None:  # the end of one statement, or of the line
-                if server.status != pq.ConnStatus.OK:
+                if server.status != _ALIVE:
                     raise Lost(str(wrong or "the connection is closed")) from wrong
-            elif result.status == pq.ExecStatus.PIPELINE_SYNC:
-                break
-            elif result.status in _FINE:
+                continue
+            status = result.status
+            if status in (_ROWS, _DONE):
                 found.append(result)
-            elif result.status != pq.ExecStatus.PIPELINE_ABORTED:
+            elif status == _SYNC:
+                break
+            elif status != _SKIPPED:
                 wrong = wrong or psycopg.errors.error_from_result(result)
         if wrong is not None:
             raise Refused(str(wrong)) from wrong
         return found
 
     def _wait(self, events: int, until: float) -> int:
-        self._poll.register(self._socket, events)
-        left = max(0.0, until - time.monotonic())
-        ready = self._poll.poll(left * 1000)
+        if events != self._watched:
+            self._poll.register(self._socket, events)
+            self._watched = events
+        ready = self._poll.poll(max(0.0, until - time.monotonic()) * 1000)
         if not ready:
             raise Lost("no answer in time")
         return ready[0][1]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
+import weakref
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -28,8 +28,10 @@ class Pool:
         self.place = place
         self.deadline = deadline
         self._url = url
+        self._idle: list[Line] = []
         self._start_afresh()
         watch(self)
+        weakref.finalize(self, _hang_up, self._idle)
 
     def take_turn(self, name: str) -> None:
         """Wait for the other threads of this process on a campaign."""
@@ -41,8 +43,9 @@ class Pool:
 
     def end_turn(self, name: str) -> None:
         """Let the next thread in."""
-        with contextlib.suppress(RuntimeError):  # of a session that a fork has cut off
-            self._turns[name].release()
+        lock = self._turns[name]
+        if lock.locked():  # not so for a session that a fork has cut off
+            lock.release()
 
     def begun(self, calls: Sequence[Call]) -> tuple[Line, list[PGresult]]:
         """Take a line and run the first statements on it.
@@ -51,19 +54,14 @@ class Pool:
         place. A new one that fails is the caller's to know.
         """
         while True:
-            with self._lock:
-                line = self._idle.pop() if self._idle else None
-            new = line is None
+            line, new = self._taken()
             try:
-                line = line or self._opened()
-                with self._lock:
-                    self._used.add(line)
                 return line, line.run(calls, self.deadline)
             except BaseException as error:
                 self.drop(line)
                 if isinstance(error, Lost) and not new:
                     continue
-                if isinstance(error, Lost | Refused | psycopg.Error):
+                if isinstance(error, Lost | Refused):
                     raise failure(self.place, error) from error
                 raise
 
@@ -95,7 +93,7 @@ class Pool:
         while True:
             try:
                 line = self._opened()
-            except psycopg.Error as error:
+            except (Lost, Refused, psycopg.Error) as error:
                 if time.monotonic() + pause > until:
                     raise Lost(str(error)) from error
                 time.sleep(pause)
@@ -108,11 +106,8 @@ class Pool:
     def close(self) -> None:
         """Hang up all lines that are not in use; those follow when they are put back."""
         with self._lock:
-            idle = self._idle.copy()
-            self._idle.clear()
             self._closed = True
-        for line in idle:
-            line.close()
+            _hang_up(self._idle)
 
     def before_fork(self) -> None:
         """Let no line be half taken while the process is copied."""
@@ -127,13 +122,33 @@ class Pool:
             line.abandon()
         self._start_afresh()
 
+    def _taken(self) -> tuple[Line, bool]:
+        """Return a line, and whether it is new."""
+        with self._lock:
+            if self._idle:
+                line = self._idle.pop()
+                self._used.add(line)
+                return line, False
+        try:
+            line = self._opened()
+        except (Lost, Refused, psycopg.Error) as error:
+            raise failure(self.place, error) from error
+        with self._lock:
+            self._used.add(line)
+        return line, True
+
     def _start_afresh(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a fork may come while the same thread has it
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._idle: list[Line] = []
+        self._idle.clear()
         self._used: set[Line] = set()
         self._closed = False
 
     def _opened(self) -> Line:
         self._closed = False  # a closed store opens again when it is used
         return Line(self._url, self.place, self.deadline)
+
+
+def _hang_up(lines: list[Line]) -> None:
+    while lines:
+        lines.pop().close()

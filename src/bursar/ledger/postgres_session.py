@@ -14,7 +14,7 @@ from types import TracebackType
 from bursar.errors import CorruptLedger, StorageUnavailable, UnknownCampaign
 from bursar.ledger import postgres_sql as sql
 from bursar.ledger.event import Event, chained, encoded
-from bursar.ledger.postgres_commit import refused
+from bursar.ledger.postgres_commit import check_summary, refused
 from bursar.ledger.postgres_history import Seen
 from bursar.ledger.postgres_line import Call
 from bursar.ledger.postgres_pool import Pool
@@ -116,9 +116,7 @@ class PostgresSession:
             last = chained(last, event, body)
             seq, ts = event.seq, event.ts
             new.append((event, body, last))
-        over = summary.granted and summary.spent + summary.held > summary.budget
-        if over or summary.spent < 0 or summary.held < 0:
-            raise refused(summary, "a grant beyond the budget" if over else "a negative amount")
+        check_summary(summary)
         self._new += new
         self._summary = summary
         self.head = Head(seq, ts, last)
@@ -150,20 +148,21 @@ class PostgresSession:
         if not row.ntuples:
             self._seen.pop(self._name, None)
             raise UnknownCampaign(f"no campaign named {self._name!r} in {self._transaction.place}")
-        campaign, seq, ts, last = (column(row, 0, place) for place in range(4))
-        self._campaign = sql.whole(campaign)
-        self.head = self._base = Head(sql.whole(seq), sql.whole(ts), last)
+        self._campaign, seq, ts = (sql.whole(column(row, 0, place)) for place in range(3))
+        self.head = self._base = Head(seq, ts, column(row, 0, 3))
         if seen is None:
             self._seen[self._name] = Seen(self._campaign, self.head)
             return
-        self._tail = events_of(tail[0]) if tail else []
+        if tail:
+            self._tail = events_of(tail[0])
+        elif self.head.seq > seen.head.seq:
+            self._tail = self._events(sql.AFTER, sql.number(seen.head.seq), sql.number(_PREFETCH))
         if not seen.leads_to(self._campaign, self.head, self._tail, self._hash_at):
             del self._seen[self._name]  # said once: whoever loads it again may go on
             raise StorageUnavailable(
                 f"{self._transaction.place} was restored from a backup; load {self._name!r} again"
             )
-        seen.others = seen.head.seq != self.head.seq
-        seen.head = self.head
+        seen.move(self.head)
 
     def _commit(self) -> None:
         calls: list[Call] = []

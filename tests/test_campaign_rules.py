@@ -1,0 +1,259 @@
+"""Rules of campaigns that a model of whole lives does not reach, or reaches too seldom."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hand_clock import DAY, HandClock, folded
+
+from bursar.campaign import Campaign
+from bursar.campaign.snapshot import restored, taken
+from bursar.errors import (
+    BudgetExhausted,
+    BursarError,
+    CampaignExists,
+    InvalidInput,
+    NotActive,
+    OutcomeConflict,
+    TooManyOpen,
+    UnknownCampaign,
+)
+from bursar.ledger import Event, MemoryStore
+
+
+def made(budget: str = "100", arms: dict[str, str] | None = None, **rules: Any) -> Campaign:
+    rules = {"exponent": 2, "clock": HandClock()} | rules
+    return Campaign("c", budget, {"x": "1"} if arms is None else arms, **rules)
+
+
+def played(campaign: Campaign, costs: list[int]) -> list[str]:
+    ids = []
+    for cost in costs:
+        decision = campaign.ask()
+        campaign.tell(decision, cost=Decimal(cost) / 100, reward=0.5)
+        ids.append(decision.id)
+    return ids
+
+
+# holds by a quantile
+
+
+def test_a_quantile_hold_is_the_maximum_until_enough_is_known() -> None:
+    campaign = made(hold="quantile:0.9")
+    played(campaign, [*range(1, 30)])
+    assert campaign.ask().hold == Decimal(1)
+    played(campaign, [30])
+    assert campaign.ask().hold == Decimal("0.27")  # of 1 to 30 the 27th
+
+
+def test_a_quantile_hold_never_exceeds_the_maximum_and_is_never_free() -> None:
+    campaign = made("1000", hold="quantile:0.5", overruns=0)
+    played(campaign, [0] * 30)
+    assert campaign.ask().hold == Decimal("0.01")
+    played(campaign, [300] * 60)
+    assert campaign.ask().hold == Decimal(1)
+
+
+def test_a_corrected_cost_replaces_the_wrong_one_in_the_quantile() -> None:
+    campaign = made(hold="quantile:0.5")
+    ids = played(campaign, [90] * 16 + [10] * 15)
+    assert campaign.ask().hold == Decimal("0.90")
+    for id in ids[:2]:
+        campaign.correct(id, cost="0.10")
+    assert campaign.ask().hold == Decimal("0.10")
+    assert taken(folded(campaign)) == taken(campaign._desk.state())
+
+
+def test_states_agree_with_what_asks_do_under_quantile_holds_and_caps() -> None:
+    campaign = made("100", hold="quantile:0.5")
+    played(campaign, [10] * 30)
+    campaign.set_budget(campaign.spent + Decimal("0.50"))
+    assert campaign.state == "active"  # the maximum does not fit, the quantile does
+    assert campaign.ask().hold == Decimal("0.10")
+    capped = made("100", caps={"arm:x": "1"})
+    capped.ask()
+    assert capped.state == "exhausted"
+    with pytest.raises(BudgetExhausted):
+        capped.ask()
+
+
+# outcomes
+
+
+def test_a_late_cost_is_shown_in_the_answer() -> None:
+    campaign = made()
+    decision = campaign.ask()
+    campaign.void(decision)
+    told = campaign.tell(decision, cost="0.40", reward=0.5)
+    assert (told.money, told.cost, told.reward) == ("settled", Decimal("0.40"), 0.5)
+
+
+def test_late_costs_above_their_hold_pause_an_arm_too() -> None:
+    campaign = made(overruns=1, arms={"x": "1", "y": "1"})
+    decision = campaign.ask(among=["x"])
+    campaign.void(decision)
+    campaign.tell(decision, cost="2")
+    with pytest.raises(BudgetExhausted, match="no active arm"):
+        campaign.ask(among=["x"])
+
+
+def test_a_reward_does_not_pause_an_arm_that_was_resumed() -> None:
+    campaign = made(overruns=1)
+    decision = campaign.ask()
+    campaign.tell(decision, cost="2")
+    campaign.resume_arm("x")
+    campaign.tell(decision, reward=0.5)
+    assert campaign.ask().arm == "x"
+
+
+def test_a_report_that_replaced_a_made_up_reward_is_remembered() -> None:
+    campaign = made(reward_ttl=60, hold_ttl=DAY, default_reward=0.0)
+    decision = campaign.ask()
+    campaign.clock.go(61)
+    campaign.tell(decision, reward=0.5, report="r")
+    assert campaign.tell(decision, reward=0.5, report="r").replayed
+    with pytest.raises(OutcomeConflict):
+        campaign.tell(decision, cost="0.10", reward=0.5, report="r")
+
+
+def test_a_real_reward_replaces_a_default_that_was_due_but_not_yet_booked() -> None:
+    campaign = made(reward_ttl=60, default_reward=0.0)
+    decision = campaign.ask()
+    campaign.clock.set(3600)  # wrongly, so that nothing is booked by itself
+    told = campaign.tell(decision, cost="0.50", reward=1.0)
+    assert told.reward_state == "observed"
+    assert campaign._desk.state().brain.arms["reward"].sum() == 1.0
+
+
+def test_a_corrected_reward_is_forgotten_as_it_was_learned() -> None:
+    """BTS learns a reward of a half by tossing a coin: the same toss must be taken back."""
+    campaign = made(policy="bts", arms={"x": "1", "y": "1"})
+    ids = played(campaign, [50] * 40)
+    assert 5 < campaign._desk.state().brain.arms["own_reward"].sum() < 35
+    for id in ids:
+        campaign.correct(id, reward=0.0)
+    learned = campaign._desk.state().brain.arms
+    assert learned["n"].sum() == 40
+    assert list(learned["own_reward"]) == list(learned["reward"]) == [0, 0]
+
+
+def test_asks_that_wait_for_room_are_not_lost() -> None:
+    campaign = made(max_open=3)
+    assert len(campaign.ask(5)) == 3
+    with pytest.raises(TooManyOpen):
+        campaign.ask(5)
+
+
+def test_an_outcome_that_is_refused_does_not_keep_others_from_being_booked() -> None:
+    campaign = made()
+    first, second = campaign.ask(2)
+    answers = campaign.tell_many(
+        [
+            {"decision": first, "cost": "0.10"},
+            {"decision": "never", "cost": "0.10"},
+            {"decision": second, "cost": "0.20"},
+        ]
+    )
+    assert [isinstance(one, BursarError) for one in answers] == [False, True, False]
+    assert campaign.spent == Decimal("0.30")
+
+
+def test_cutting_the_budget_after_a_grant_in_the_same_commit_is_no_corruption(
+    tmp_path: Any,
+) -> None:
+    campaign = made("10", storage=f"sqlite:///{tmp_path}/spend.db")
+
+    def both(turn: Any) -> None:
+        turn.emit(
+            "asked", "mine", arm=0, hold=100, p=1.0, print="*", constrained=False,
+            expires=turn.now + 10**9, due=turn.now + 10**9,
+        )  # fmt: skip
+        turn.emit("budget-set", budget=0, before=1000, by="")
+
+    campaign._desk.serve(both)
+    assert campaign.available == -1
+
+
+# words
+
+
+@pytest.mark.parametrize("text", ["\ud800", 7, None, "x" * 2000])
+def test_words_that_no_log_can_keep_are_refused(text: Any) -> None:
+    campaign = made(arms={"x": "1", "y": "1"})
+    decision = campaign.ask()
+    before = taken(campaign._desk.state())
+    steps = [
+        lambda: campaign.void(decision, reason=text),
+        lambda: campaign.correct(decision, cost="0.10", reason=text),
+        lambda: campaign.set_budget("5", by=text),
+        lambda: campaign.set_cap("day", "5", by=text),
+        lambda: campaign.add_arm("z", "1", by=text),
+        lambda: campaign.add_arm(text, "1"),
+        lambda: campaign.pause_arm("x", reason=text),
+        lambda: campaign.pause(by=text),
+        lambda: campaign.ask(among=[text]),
+    ]
+    for step in steps:
+        with pytest.raises(InvalidInput):
+            step()
+    if text is not None:
+        with pytest.raises(InvalidInput):
+            campaign.tell(decision, cost="0.10", report=text)
+        with pytest.raises(InvalidInput):
+            campaign.ask(id=text)
+    assert taken(campaign._desk.state()) == before
+    assert len(list(campaign.events())) == 2
+
+
+# opening and closing
+
+
+def test_what_was_closed_stays_closed_after_a_restore() -> None:
+    store = MemoryStore()
+    campaign = made(storage=store)
+    campaign.finish()
+    with store.session("c") as log:
+        restored_ = Event(3, log.head.ts + 1, "restored", "", {"epoch": 2})
+        log.append([restored_], campaign._desk.state().summary(granted=False))
+    assert campaign.state == "closed"
+    for step in (campaign.resume, campaign.pause, lambda: campaign.reconcile("0")):
+        with pytest.raises(NotActive):
+            step()
+
+
+def test_a_closed_campaign_books_outcomes_and_grants_nothing() -> None:
+    campaign = made()
+    decision = campaign.ask()
+    campaign.finish()
+    campaign.finish()  # twice is once
+    with pytest.raises(NotActive, match="is closed"):
+        campaign.ask()
+    campaign.tell(decision, cost="0.50")
+    assert (campaign.state, campaign.spent) == ("closed", Decimal("0.50"))
+
+
+def test_opening_again_with_the_same_words_is_the_same_campaign() -> None:
+    store = MemoryStore()
+    campaign = made(storage=store, caps={"day": "5"})
+    campaign.ask()
+    campaign.add_arm("y", "2")
+    assert made(storage=store, caps={"day": "5"}).held == 1
+    with pytest.raises(CampaignExists, match="with other budget, caps"):
+        made("7", storage=store)
+    with pytest.raises(UnknownCampaign, match="'d'"):
+        Campaign("d", storage=store)
+
+
+def test_a_budget_of_nothing_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="budget must be above 0"):
+        made("0")
+
+
+def test_a_snapshot_of_another_version_is_not_used() -> None:
+    campaign = made()
+    content = taken(campaign._desk.state())
+    other = content.replace(b"\xa1v\x01", b"\xa1v\x63")
+    assert other != content
+    assert restored(other) is None
