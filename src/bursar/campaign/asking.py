@@ -24,8 +24,9 @@ def ask(
     ``new`` says that the id was made just now: nobody can have asked with it.
     """
     fingerprint = "*" if among is None else _fingerprint(among)
-    reap(turn)
     state = turn.state
+    if state.deadlines and state.deadlines[0][0] <= turn.now:
+        reap(turn)
     before = None if new else turn.find(decision)[0]
     if before is not None:
         if before.fingerprint != fingerprint:
@@ -34,14 +35,15 @@ def ask(
                 f" now among {fingerprint!r}; give a new ask a new id"
             )
         return before, True
-    _refuse_unready(state)
+    if state.stored != "active" or len(state.choices) >= state.config.max_open:
+        _refuse_unready(state)
     wanted = None if among is None else _wanted(turn, among)
     allowed, constrained = affordable(state, wanted, max(state.ts + 1, turn.now))
     arm, propensity, failed = _choose(turn, allowed)
     config, ts = state.config, max(state.ts + 1, turn.now)
     lives = config.hold_ttl if config.ask_ttl is None else config.ask_ttl
     turn.emit(
-        "asked", decision, arm=arm, hold=hold_of(state, arm), p=propensity, print=fingerprint,
+        "asked", decision, arm=arm, hold=state.hold_of(arm), p=propensity, print=fingerprint,
         constrained=constrained, expires=ts + round(lives * 1e6),
         due=ts + round(config.reward_ttl * 1e6),
     )  # fmt: skip
@@ -86,7 +88,7 @@ def affordable(
     state: State, wanted: Sequence[int] | None, ts: int
 ) -> tuple[list[int] | None, bool]:
     """Return the arms that fit into what is left (None: all of them), and whether some do not."""
-    if wanted is None and state.plain and state.most_held <= state.available:
+    if wanted is None and state.all_fit():
         return None, False
     today = state.days.get(day_of(ts), Cap())
     room = state.available

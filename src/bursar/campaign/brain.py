@@ -31,6 +31,8 @@ class Brain:
 
     def __init__(self, policy: Policy, reward_range: Range, seed: int) -> None:
         self.policy = policy
+        # whether it plays the arm of the largest index
+        self.has_index = policy.index is not None and policy.choose is None
         self.reward_range = reward_range
         self.arms: Arms = new_arms(0)
         self.seen: Arms = new_arms(0)  # with open decisions in it
@@ -84,14 +86,9 @@ class Brain:
 
     def certainty(self, arms: int) -> float | None:
         """Return how likely the policy's choice was, if that can be known; ties apart."""
-        if self.policy.name == "uniform":
-            return 1.0 / arms
-        return 1.0 if self.has_index else None
-
-    @property
-    def has_index(self) -> bool:
-        """Whether the policy plays the arm of the largest index."""
-        return self.policy.index is not None and self.policy.choose is None
+        if self.has_index:
+            return 1.0
+        return 1.0 / arms if self.policy.name == "uniform" else None
 
     def equals(self, allowed: Sequence[int]) -> list[int]:
         """Return the arms among which an index policy draws: those of the largest index."""

@@ -126,7 +126,8 @@ class Campaign(Changes, Views):
         if n is None:
             key = self._new_id() if id is None else _checked_id(id)
             new = id is None
-            return cast(Decision, self._desk.serve(lambda turn: _granted(turn, key, few, new)))
+            one: Decision = self._desk.serve(lambda turn: _granted(turn, key, few, new))
+            return one
         if id is not None:
             raise InvalidInput("give n or id, not both: a batch has an id for each decision")
         count = whole("n", n, 1, "how many decisions to ask for")
@@ -170,16 +171,12 @@ class Campaign(Changes, Views):
             For costs with more digits than the campaign keeps.
         """
         units = None if cost is None else self.coin.units("cost", cost, rounding)
-        brought = None if reward is None else real("reward", reward)
+        brought = reward if reward is None or type(reward) is float else real("reward", reward)
         key = _id_of(decision)
-        return cast(
-            Decision,
-            self._desk.serve(
-                lambda turn: Decision.of(
-                    turn.state, *telling.tell(turn, key, units, brought, report)
-                )
-            ),
+        told: Decision = self._desk.serve(
+            lambda turn: Decision.of(turn.state, *telling.tell(turn, key, units, brought, report))
         )
+        return told
 
     def tell_many(self, outcomes: Sequence[Mapping[str, Any]]) -> list[Decision | BursarError]:
         """Book many outcomes in one commit: mappings with decision, cost, reward and report.

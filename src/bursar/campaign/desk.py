@@ -61,14 +61,13 @@ class Desk:
                 f"{_LINE:,} calls wait for the ledger of {self.name!r}; nothing was reserved,"
                 " try again in a moment"
             )
-        call = _Call(work)
         if not self._line and self._lock.acquire(blocking=False):  # nobody else is here
             try:
-                self._serve([call])
+                return self._serve_one(work)
             finally:
                 self._lock.release()
-        else:
-            self._stand_in_line(call)
+        call = _Call(work)
+        self._stand_in_line(call)
         if call.error is not None:
             raise call.error
         return call.result
@@ -92,6 +91,40 @@ class Desk:
         """Forget what is in memory; the next call reads it from the store."""
         self._state = None
 
+    def _serve_one(self, work: Callable[[Turn], Any]) -> Any:
+        """Do what :meth:`_serve` does for one call: the usual case, without its ceremony."""
+        refused: Exception | None = None
+        result: Any = None
+        try:
+            with self.store.session(self.name) as session:
+                state = self._state
+                if state is None or state.seq != session.head.seq:
+                    state = self._caught_up(session)
+                wall = self.clock.wall()
+                turn = Turn(state, session, wall, self._clock_is_steady(wall))
+                try:
+                    result = work(turn)
+                except Exception as error:
+                    if turn.broken:
+                        raise
+                    refused = error
+                if turn.events:
+                    self._append(session, state, turn)
+        except BaseException as error:
+            self._state = None
+            if isinstance(error, Exception):
+                raise self._failure(error) from error
+            raise
+        if refused is not None:
+            raise refused
+        return result
+
+    def _append(self, session: Session, state: State, turn: Turn) -> None:
+        session.append(turn.events, state.summary(turn.granted))
+        if state.seq - self._snapshot_at >= _OFTEN:
+            session.keep_snapshot(state.seq, taken(state))
+            self._snapshot_at = state.seq
+
     def _serve(self, calls: list[_Call]) -> None:
         try:
             with self.store.session(self.name) as session:
@@ -101,10 +134,7 @@ class Desk:
                 for call in calls:
                     self._do(call, turn)
                 if turn.events:
-                    session.append(turn.events, state.summary(turn.granted))
-                    if state.seq - self._snapshot_at >= _OFTEN:
-                        session.keep_snapshot(state.seq, taken(state))
-                        self._snapshot_at = state.seq
+                    self._append(session, state, turn)
         except BaseException as error:
             # whatever was not committed did not happen: read the truth from the store next time
             self._state = None

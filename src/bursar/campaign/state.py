@@ -102,6 +102,12 @@ class State:
             for number, arm in enumerate(self.arms)
         )
 
+    def all_fit(self) -> bool:
+        """Tell whether every arm may be chosen and fits: the usual case, told at a glance."""
+        if self._seen_version != self.version:
+            self._ready()
+        return self._plain and self._most <= self.budget - self.spent - self.held
+
     @property
     def plain(self) -> bool:
         """Whether every arm may be chosen, if only there is money: the usual case, kept ready."""
@@ -127,7 +133,8 @@ class State:
 
     def summary(self, granted: bool) -> Summary:
         """Return the row that a store keeps beside the log."""
-        return Summary(self.state, self.budget, self.spent, self.held, granted)
+        now = "active" if self.stored == "active" and self.all_fit() else self.state
+        return Summary(now, self.budget, self.spent, self.held, granted)
 
     # changing
 
@@ -277,7 +284,7 @@ class State:
     def _hold(self, choice: Choice, amount: int) -> None:
         self.held += amount
         self.arms[choice.arm].money.held += amount
-        self._day(choice.day).held += amount
+        (self.days.get(choice.day) or self._day(choice.day)).held += amount
 
     def _day(self, day: int) -> Cap:
         found = self.days.get(day)
@@ -288,7 +295,7 @@ class State:
     def _charge(self, choice: Choice, amount: int) -> None:
         self.spent += amount
         self.arms[choice.arm].money.spent += amount
-        self._day(choice.day).spent += amount
+        (self.days.get(choice.day) or self._day(choice.day)).spent += amount
         choice.charged += amount
 
     def _settle(self, choice: Choice, cost: int) -> None:

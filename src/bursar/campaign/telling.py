@@ -20,7 +20,9 @@ def tell(
     """Book what a decision cost and brought; True if that was told before, in the same words."""
     if report is not None:
         words("report", report, 1, 128)
-    reap(turn)
+    state = turn.state
+    if state.deadlines and state.deadlines[0][0] <= turn.now:
+        reap(turn)
     if cost is None and reward is None:
         raise InvalidInput("tell must have a cost, a reward or both, got neither; void() undoes")
     _in_range(turn, reward)

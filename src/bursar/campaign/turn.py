@@ -31,7 +31,6 @@ class Turn:
         """Let something happen: number it, stamp it later than all before, take it into account."""
         state = self.state
         event = Event(state.seq + 1, max(state.ts + 1, self.now), kind, decision, body)
-        before = state.budget - state.spent - state.held
         try:
             state.apply(event)
         except BaseException:
@@ -39,8 +38,8 @@ class Turn:
             raise
         if kind == "asked":
             self.granted = True
-        elif before >= 0 > state.available:  # a cut or an overrun after it is no fault of a grant
-            self.granted = False
+        elif self.granted and state.budget < state.spent + state.held:
+            self.granted = False  # a cut or an overrun after a grant is no fault of the grant
         self.events.append(event)
         return event
 
