@@ -29,7 +29,7 @@ from bursar.experiments import Experiment, Outcome, full, run
 from bursar.experiments.estimate import probe
 from bursar.experiments.threads import threads
 from bursar.experiments.unit import Part, Task, compute
-from bursar.settings.store import find, folder
+from bursar.settings.store import find, kept
 
 REFERENCE = Path(__file__).parent.parent / "src/bursar/experiments/reference.json"
 
@@ -38,7 +38,7 @@ def main() -> None:
     options = arguments()
     out = Console(width=120)
     data = options.data
-    if data is not None or (folder() / "facebook_ads.csv").is_file():
+    if data is not None or kept() is not None:
         data = str(find(data))
     repetitions = 100 if options.full else options.repetitions
     what = full(data, repetitions, all_policies=options.all_policies)

@@ -102,7 +102,7 @@ def measure(peer: str) -> dict[str, Any]:
     try:
         for arms in ARMS:
             print(f"measuring {peer}, K = {arms} …", file=sys.stderr, flush=True)
-            with open(os.devnull, "w") as quiet, contextlib.redirect_stdout(quiet):  # noqa: PTH123
+            with Path(os.devnull).open("w") as quiet, contextlib.redirect_stdout(quiet):
                 for policy, step in PEERS[peer](arms).items():
                     taken.setdefault(policy, {})[arms] = microseconds(step, arms + 10)
         return {"version": version(peer), "us": taken}

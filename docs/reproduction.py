@@ -172,7 +172,7 @@ values are hollow.
 
 `benchmarks/paper.py` prints wall time, core time and plays a second by policy and setting. Three quarters of the work are the 38 ad problems; BTS, whose rivals must be drawn
 play by play, takes a quarter of all, the drawing of outcomes a sixth, and figures and report about 40 s. The aim of 4 minutes is missed; what would be needed is a tighter envelope
-for BTS's tails than Chernoff's (it draws arms four times as often as they matter) and figures drawn beside the games.
+for BTS's tails than Chernoff's, which has it draw arms that hardly matter, and figures drawn beside the games.
 
 Threads, not processes: compiled loops do not hold Python's lock, and processes load the machine code anew (`python benchmarks/paper.py --engines`).
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TypeVar, cast
 
 from bursar.engine.match import Played, match, warm_up
 from bursar.errors import InvalidInput
@@ -12,7 +13,11 @@ from bursar.plan import BUDGET_PLAYS, SHARES, Data, Named, Plan, plan
 from bursar.policies import Policy
 from bursar.result import Result, Unit
 
-__all__ = ["rounds", "simulate", "units"]
+__all__ = ["in_threads", "rounds", "simulate", "units", "workers_of"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+_NO_MORE = object()
 
 
 def simulate(
@@ -73,23 +78,40 @@ def simulate(
 
 def units(todo: Plan, jobs: int | None = None) -> Iterator[Unit]:
     """Play a plan and yield its units as they are finished, in any order."""
+    workers = workers_of(jobs)
+    warm_up(todo.policies)
+    yield from in_threads(lambda task: _unit(todo, *task), todo.tasks(), workers)
+
+
+def workers_of(jobs: int | None) -> int:
+    """Return how many threads to use: all cores, unless it is said."""
     workers = (os.cpu_count() or 1) if jobs is None else jobs
     if workers < 1:
         raise InvalidInput(f"jobs must be 1 or more, got {jobs!r}")
-    warm_up(todo.policies)
-    tasks = todo.tasks()
+    return workers
+
+
+def in_threads(
+    work: Callable[[T], R],
+    tasks: Iterable[T],
+    workers: int,
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[R]:
+    """Do work on tasks and yield results as they come; once told to stop, only what runs."""
+    waiting = iter(tasks)
     pool = ThreadPoolExecutor(workers)
+    running: set[Future[R]] = set()
     try:
-        running: set[Future[Unit]] = set()
         while True:
-            for which, repetition in tasks:
-                running.add(pool.submit(_unit, todo, which, repetition))
-                if len(running) > 2 * workers:  # a long queue would only keep Ctrl-C waiting
+            while len(running) <= workers and not stop():  # a long queue would keep Ctrl-C waiting
+                task = next(waiting, _NO_MORE)
+                if task is _NO_MORE:
                     break
+                running.add(pool.submit(work, cast(T, task)))
             if not running:
                 return
-            finished, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in finished:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
                 yield future.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.asking import hold_of
 from bursar.campaign.plain import plain
 from bursar.campaign.state import State
 from bursar.campaign.statistic import Estimate, Statistics, per_cost, statistics_of
@@ -103,7 +102,7 @@ def arm_views(state: State) -> list[ArmView]:
                 money.spent / total if total else None,
                 datetime.fromtimestamp(arm.last / 1e6, UTC) if arm.last else None,
                 arm.overruns,
-                amount(arm.max_cost if quantile is None else hold_of(state, number)),
+                amount(arm.max_cost if quantile is None else state.hold_of(number)),
                 None if quantile is None else _overrun(state, number, quantile),
             )
         )
@@ -136,7 +135,7 @@ def _rows(value: Floats, low: Floats, high: Floats) -> list[Estimate]:
 def _overrun(state: State, number: int, quantile: float) -> float:
     """Return the chance of a cost above the hold: n + 1 costs are in any order equally likely."""
     arm = state.arms[number]
-    if hold_of(state, number) == arm.max_cost:
+    if state.hold_of(number) == arm.max_cost:
         return 0.0
     n = len(arm.costs)
     return 1.0 - math.ceil(quantile * n) / (n + 1)

@@ -13,7 +13,7 @@ from bursar.campaign.turn import Turn
 from bursar.campaign.words import safe, words
 from bursar.errors import BudgetExhausted, IdempotencyMismatch, InvalidInput, NotActive, TooManyOpen
 
-__all__ = ["affordable", "ask", "hold_of"]
+__all__ = ["affordable", "ask"]
 
 
 def ask(
@@ -79,11 +79,6 @@ def _wanted(turn: Turn, among: Sequence[str]) -> list[int]:
     return sorted({turn.arm(key) for key in among})  # whatever the order they were named in
 
 
-def hold_of(state: State, arm: int) -> int:
-    """Return what an ask of an arm reserves."""
-    return state.hold_of(arm)
-
-
 def affordable(
     state: State, wanted: Sequence[int] | None, ts: int
 ) -> tuple[list[int] | None, bool]:
@@ -99,7 +94,7 @@ def affordable(
         for number in (range(len(state.arms)) if wanted is None else wanted)
         if state.arms[number].state == "active"
     ]
-    holds = {number: hold_of(state, number) for number in active}
+    holds = {number: state.hold_of(number) for number in active}
     fits = [number for number in active if holds[number] <= state.arms[number].money.within(room)]
     if not fits:
         raise BudgetExhausted(_why_none(state, holds, room))

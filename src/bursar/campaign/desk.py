@@ -17,7 +17,7 @@ from bursar.campaign.state import State
 from bursar.campaign.turn import Turn
 from bursar.errors import BursarError, CorruptLedger, Overloaded, StorageUnavailable
 from bursar.ledger import Session, Store
-from bursar.ledger.tail import check_tail
+from bursar.ledger.verify import check_chain
 
 __all__ = ["Desk"]
 
@@ -61,13 +61,14 @@ class Desk:
                 f"{_LINE:,} calls wait for the ledger of {self.name!r}; nothing was reserved,"
                 " try again in a moment"
             )
+        call = _Call(work)
         if not self._line and self._lock.acquire(blocking=False):  # nobody else is here
             try:
-                return self._serve_one(work)
+                self._serve([call])
             finally:
                 self._lock.release()
-        call = _Call(work)
-        self._stand_in_line(call)
+        else:
+            self._stand_in_line(call)
         if call.error is not None:
             raise call.error
         return call.result
@@ -91,40 +92,6 @@ class Desk:
         """Forget what is in memory; the next call reads it from the store."""
         self._state = None
 
-    def _serve_one(self, work: Callable[[Turn], Any]) -> Any:
-        """Do what :meth:`_serve` does for one call: the usual case, without its ceremony."""
-        refused: Exception | None = None
-        result: Any = None
-        try:
-            with self.store.session(self.name) as session:
-                state = self._state
-                if state is None or state.seq != session.head.seq:
-                    state = self._caught_up(session)
-                wall = self.clock.wall()
-                turn = Turn(state, session, wall, self._clock_is_steady(wall))
-                try:
-                    result = work(turn)
-                except Exception as error:
-                    if turn.broken:
-                        raise
-                    refused = error
-                if turn.events:
-                    self._append(session, state, turn)
-        except BaseException as error:
-            self._state = None
-            if isinstance(error, Exception):
-                raise self._failure(error) from error
-            raise
-        if refused is not None:
-            raise refused
-        return result
-
-    def _append(self, session: Session, state: State, turn: Turn) -> None:
-        session.append(turn.events, state.summary(turn.granted))
-        if state.seq - self._snapshot_at >= _OFTEN:
-            session.keep_snapshot(state.seq, taken(state))
-            self._snapshot_at = state.seq
-
     def _serve(self, calls: list[_Call]) -> None:
         try:
             with self.store.session(self.name) as session:
@@ -134,7 +101,10 @@ class Desk:
                 for call in calls:
                     self._do(call, turn)
                 if turn.events:
-                    self._append(session, state, turn)
+                    session.append(turn.events, state.summary(turn.granted))
+                    if state.seq - self._snapshot_at >= _OFTEN:
+                        session.keep_snapshot(state.seq, taken(state))
+                        self._snapshot_at = state.seq
         except BaseException as error:
             # whatever was not committed did not happen: read the truth from the store next time
             self._state = None
@@ -186,7 +156,9 @@ class Desk:
         kept = session.snapshot()
         state = None if kept is None else restored(kept[1])
         self._snapshot_at = 0 if state is None else state.seq
-        check_tail(self.store, self.name, self._snapshot_at, session.head)
+        since = self._snapshot_at
+        tail = self.store.read(self.name, max(since - 1, 0))
+        check_chain(self.name, tail, session.head, since)
         return state or State(session.after(0)[0])
 
     def trust_clock(self) -> None:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from bursar.campaign.arm_view import arm_views
-from bursar.campaign.asking import hold_of
 from bursar.campaign.explanation import Explanation, Option
 from bursar.campaign.index import indices
 from bursar.campaign.past import Past, again, among_of, before
@@ -89,7 +88,7 @@ def _status(
         return arm.state, f"was {arm.state}"
     if among is not None and arm.key not in among:
         return "excluded", "was not asked for"
-    hold, own = hold_of(state, number), arm.money.room()
+    hold, own = state.hold_of(number), arm.money.room()
     if own is not None and hold > own and own <= room.units:
         left, by = own, " of its cap"
     elif hold > room.units:

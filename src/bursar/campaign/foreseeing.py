@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from bursar.campaign.asking import hold_of
 from bursar.campaign.forecast import Forecast
 from bursar.campaign.outlook import Known, Outlook, outlook_of
 from bursar.campaign.recent import DAY, recent_of
@@ -43,7 +42,7 @@ def facts_of(turn: Turn) -> Facts:
     """Take what a forecast needs; quick, because the campaign stands still meanwhile."""
     state, unit = turn.state, 10.0**-turn.state.config.coin.exponent
     events = [*turn.session.after(max(state.seq - len(turn.events) - _EVENTS, 0)), *turn.events]
-    needs = tuple(hold_of(state, k) for k in range(len(state.arms)))
+    needs = tuple(state.hold_of(k) for k in range(len(state.arms)))
     able = tuple(arm.state == "active" and state.stored != "closed" for arm in state.arms)
     rooms = [arm.money.room() for arm in state.arms]
     known = Known(

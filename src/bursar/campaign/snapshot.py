@@ -16,7 +16,7 @@ __all__ = ["restored", "taken"]
 
 VERSION = 1
 _PLAIN = (
-    "budget", "spent", "held", "overrun", "cut", "stored", "day_cap", "flags", "seq", "ts",
+    "budget", "spent", "held", "overrun", "stored", "day_cap", "flags", "seq", "ts",
     "version", "asks", "reward",
 )  # fmt: skip
 

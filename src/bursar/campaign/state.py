@@ -44,7 +44,7 @@ class State:
         self._unit = 10.0**self.config.coin.exponent
         self._quantile = self.config.quantile
         self.budget: int = body["budget"]
-        self.spent = self.held = self.overrun = self.cut = 0
+        self.spent = self.held = self.overrun = 0
         self.stored = "active"  # active, paused, closed, unreconciled
         self.arms: list[Arm] = []
         self.keys: dict[str, int] = {}
@@ -107,18 +107,6 @@ class State:
         if self._seen_version != self.version:
             self._ready()
         return self._plain and self._most <= self.budget - self.spent - self.held
-
-    @property
-    def plain(self) -> bool:
-        """Whether every arm may be chosen, if only there is money: the usual case, kept ready."""
-        self._ready()
-        return self._plain
-
-    @property
-    def most_held(self) -> int:
-        """The most that an ask of any arm can hold."""
-        self._ready()
-        return self._most
 
     def _ready(self) -> None:
         if self._seen_version != self.version:
@@ -225,7 +213,6 @@ class State:
         self._arm_state(body["key"], "retired")
 
     def _on_budget_set(self, event: Event, body: dict[str, Any]) -> None:
-        self.cut += max(self.budget - body["budget"], 0)
         self.budget = body["budget"]
         self.know()
         self.version += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bursar.cli.experiments import Options, go
 from bursar.errors import InvalidInput
@@ -12,7 +13,7 @@ from bursar.experiments import Experiment, full, quick
 from bursar.experiments.own import policies_of
 from bursar.experiments.toml import read
 from bursar.settings import SETTINGS
-from bursar.settings.store import find, folder
+from bursar.settings.store import find, kept
 
 __all__ = ["Changes", "paper_experiment", "run_file"]
 
@@ -29,9 +30,9 @@ class Changes:
     def apply(self, what: Experiment) -> Experiment:
         """Return the experiment with the changes."""
         fields = {"repetitions": self.repetitions, "seed": self.seed, "budget": self.budget}
-        changed = {key: value for key, value in fields.items() if value is not None}
+        changed: dict[str, Any] = {k: value for k, value in fields.items() if value is not None}
         if self.policies:
-            changed["policies"] = policies_of(self.policies, what.code)  # type: ignore[assignment]
+            changed["policies"] = policies_of(self.policies, what.code)
         return what.but(**changed)
 
 
@@ -48,7 +49,7 @@ def paper_experiment(
         raise InvalidInput("give --quick or --full, not both")
     if all_policies and not want_full:
         raise InvalidInput("--all-policies goes with --full; --quick has the main ones")
-    if data is not None or (folder() / "facebook_ads.csv").is_file():
+    if data is not None or kept() is not None:
         data = str(find(data))
     if want_full:
         return full(data, repetitions or 100, seed, all_policies)

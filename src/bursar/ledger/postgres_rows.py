@@ -9,16 +9,16 @@ from psycopg.pq.abc import PGresult
 
 from bursar.errors import CorruptLedger
 from bursar.ledger import postgres_sql as sql
+from bursar.ledger.chain import Written
 from bursar.ledger.event import Event, decoded
 from bursar.ledger.postgres_line import Call
 from bursar.ledger.store import Summary
 
-__all__ = ["HASH", "PAGE", "Written", "append_call", "column", "events_of", "row_of"]
+__all__ = ["HASH", "PAGE", "append_call", "column", "events_of", "row_of"]
 
 PAGE = 5000
 """Events that are fetched at a time."""
 
-Written = tuple[Event, bytes, bytes]
 """An event with its encoded body and its hash."""
 
 HASH = 5

@@ -13,12 +13,13 @@ from types import TracebackType
 
 from bursar.errors import CorruptLedger, StorageUnavailable, UnknownCampaign
 from bursar.ledger import postgres_sql as sql
-from bursar.ledger.event import Event, chained, encoded
+from bursar.ledger.chain import Written, following
+from bursar.ledger.event import Event
 from bursar.ledger.postgres_commit import check_summary, refused
 from bursar.ledger.postgres_history import Seen
 from bursar.ledger.postgres_line import Call
 from bursar.ledger.postgres_pool import Pool
-from bursar.ledger.postgres_rows import PAGE, Written, append_call, column, events_of
+from bursar.ledger.postgres_rows import PAGE, append_call, column, events_of
 from bursar.ledger.postgres_transaction import Transaction
 from bursar.ledger.store import Head, Summary
 
@@ -104,22 +105,13 @@ class PostgresSession:
         """Add events that follow the head; they are durable when the session ends."""
         self._transaction.check_open()
         sound, self._sound = self._sound, False
-        seq, ts, last = self.head
-        new: list[Written] = []
-        for event in events:
-            if event.seq != seq + 1 or event.ts <= ts:
-                raise CorruptLedger(
-                    f"event {event.seq} at {event.ts} does not follow event {seq} at {ts};"
-                    " nothing was booked, load the campaign again"
-                )
-            body = encoded(event.body)
-            last = chained(last, event, body)
-            seq, ts = event.seq, event.ts
-            new.append((event, body, last))
+        new = list(following(self.head, events))
         check_summary(summary)
         self._new += new
         self._summary = summary
-        self.head = Head(seq, ts, last)
+        if new:
+            last, _, mark = new[-1]
+            self.head = Head(last.seq, last.ts, mark)
         self._sound = sound  # an append that failed before is not forgotten
 
     def snapshot(self) -> tuple[int, bytes] | None:

@@ -9,7 +9,8 @@ import apsw
 import msgspec
 
 from bursar.errors import CorruptLedger
-from bursar.ledger.event import GENESIS, Event, chained, decoded, encoded
+from bursar.ledger.chain import following
+from bursar.ledger.event import GENESIS, Event, decoded
 from bursar.ledger.store import Head, Summary
 
 __all__ = ["AFTER", "OF", "PAGE", "START", "append", "event_of", "events_of", "insert_campaign"]
@@ -68,29 +69,22 @@ def append(
     connection: apsw.Connection, campaign: int, head: Head, events: Sequence[Event], new: Summary
 ) -> Head:
     """Add events that follow a head, and what they come to; return the new head."""
-    seq, ts, last = head
-    rows = []
-    for event in events:
-        if event.seq != seq + 1 or event.ts <= ts:
-            raise CorruptLedger(
-                f"event {event.seq} at {event.ts} does not follow event {seq} at {ts};"
-                " nothing was booked, load the campaign again"
-            )
-        body = encoded(event.body)
-        last = chained(last, event, body)
-        seq, ts = event.seq, event.ts
-        rows.append((campaign, seq, ts, event.kind, event.decision, body.decode(), last))
+    rows = [
+        (campaign, event.seq, event.ts, event.kind, event.decision, body.decode(), mark)
+        for event, body, mark in following(head, events)
+    ]
+    after = Head(rows[-1][1], rows[-1][2], rows[-1][6]) if rows else head
     try:
         if len(rows) == 1:
             connection.execute(_INSERT, rows[0])
         else:
             connection.executemany(_INSERT, rows)
-        connection.execute(_UPDATE, (*new, seq, ts, last, campaign, head.seq))
+        connection.execute(_UPDATE, (*new, *after, campaign, head.seq))
     except apsw.ConstraintError as error:
         raise _refused(new, str(error)) from error
     if connection.changes() != 1:
         raise _refused(new, "a grant beyond the budget, or an event twice")
-    return Head(seq, ts, last)
+    return after
 
 
 def _refused(new: Summary, why: str) -> CorruptLedger:

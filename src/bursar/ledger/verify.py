@@ -28,19 +28,23 @@ def verify(store: Store, name: str) -> int:
     return check_chain(name, store.read(name), head)
 
 
-def check_chain(name: str, events: Iterable[tuple[Event, bytes]], head: Head) -> int:
-    """Check events with their hashes against each other and against the head; return how many.
+def check_chain(
+    name: str, events: Iterable[tuple[Event, bytes]], head: Head, since: int = 0
+) -> int:
+    """Check events with their hashes against each other and against the head; return the last.
 
     The head tells of events that are missing at the end, which no hash of another event can.
-    Events after the head, appended meanwhile, are checked like all others.
+    Events after the head, appended meanwhile, are checked like all others. With ``since`` the
+    first event is that number and is believed: what it ends is in a snapshot.
     """
-    seq, ts, last = 0, -(2**63), GENESIS
+    seq, ts, last = max(since - 1, 0), -(2**63), GENESIS
     for event, kept in events:
         if event.seq != seq + 1:
             raise _bad(name, seq + 1, f"is missing, the next is {event.seq}")
         if event.ts <= ts:
             raise _bad(name, event.seq, f"is dated {event.ts}, not after {ts}")
-        last = chained(last, event, encoded(event.body))
+        believed = event.seq == since
+        last = kept if believed else chained(last, event, encoded(event.body))
         if last != kept:
             raise _bad(name, event.seq, "does not have its hash")
         seq, ts = event.seq, event.ts

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -80,7 +81,7 @@ class Log:
         (2, 3.0, 1.0, {'reward is empty': 1})
         """
         given = (arm, propensity, cost, reward, decision, time, available)
-        columns = [None if c is None else list(c) for c in given]  # type: ignore[arg-type]
+        columns = [None if c is None else list(cast("Iterable[Any]", c)) for c in given]
         sizes = {n: len(c) for n, c in zip(COLUMNS, columns, strict=True) if c is not None}
         if len(set(sizes.values())) > 1:
             raise InvalidInput(

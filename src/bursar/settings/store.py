@@ -14,7 +14,7 @@ from bursar.errors import InvalidData, MissingData
 from bursar.settings.facebook import parse
 from bursar.settings.sheet import content
 
-__all__ = ["find", "folder", "keep"]
+__all__ = ["find", "folder", "keep", "kept"]
 
 _FILE = "facebook_ads.csv"
 _HOW = (
@@ -64,7 +64,13 @@ def find(path: str | PathLike[str] | None = None) -> Path:
         if not given.is_file():
             raise MissingData(f"no file {str(path)!r}; {_HOW}")
         return given
-    kept = folder() / _FILE
-    if not kept.is_file():
+    copy = kept()
+    if copy is None:
         raise MissingData(f"no Facebook ads in {str(folder())!r}; {_HOW}")
-    return kept
+    return copy
+
+
+def kept() -> Path | None:
+    """Return the kept copy of the ads, if there is one."""
+    copy = folder() / _FILE
+    return copy if copy.is_file() else None
