@@ -82,11 +82,12 @@ def _python_ns(policy: bursar.Policy, plays: int = 60) -> float:
     choose = interpreted(kernels.of(type(policy), "decide"))
     learn = interpreted(kernels.of(type(policy), "learn"))
     arms, game = (a.view(np.recarray) for a in (learner.arms, learner.game))
+    p = learner.parameters
 
     def games() -> None:
         for _ in range(plays):
-            k = choose(learner.parameters, arms, game, learner.memory, learner.stream)
-            learn(arms, game, k, 1.0, 1.0, learner.stream)
+            k = choose(p, arms, game, learner.memory, learner.stream)
+            learn(p, arms, game, learner.memory, k, 1.0, 1.0, learner.stream)
 
     with np.errstate(all="ignore"):
         games()  # what stays compiled (random numbers) compiles now

@@ -59,7 +59,8 @@ def test_the_papers_grid_is_24_configurations_on_9_settings_without_the_ads():
     assert len({str(p) for p in grid.policies}) == 24
     more = full(all_policies=True).plan
     names = {str(p).partition(":")[0] for p in more.policies}
-    assert names == set(bursar.POLICIES)
+    forgetful = {slug for slug in bursar.POLICIES if slug.startswith(("sw-", "d-"))}
+    assert names == set(bursar.POLICIES) - forgetful  # they are for worlds that change
 
 
 def test_the_quick_grid_is_part_of_what_the_package_has():

@@ -601,3 +601,42 @@ def test_errors_say_what_was_wrong_and_the_way_out(call: Any, message: str) -> N
     assert str(caught.value) == message
     assert isinstance(caught.value, BursarError)
     assert isinstance(caught.value, ValueError)
+
+
+def test_the_lower_bound_is_what_a_search_finds():
+    def kl(p, q):
+        return p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))
+
+    chance = np.random.default_rng(3)
+    for arms in (2, 3, 10):
+        rewards, costs = chance.uniform(0.01, 0.99, arms), chance.uniform(0.02, 0.99, arms)
+        best, slope = (rewards / costs).max(), 0.0
+        for r, c in zip(rewards, costs, strict=True):
+            lost = c * best - r
+            low, high = 1e-9, min(1.0, 1.0 / best) - 1e-12
+            for _ in range(6):  # the nearest pair on the line x = best y, by a grid that narrows
+                y = np.linspace(low, high, 20_001)[1:-1]
+                distance = kl(r, best * y) + kl(c, y)
+                at, width = int(np.argmin(distance)), (high - low) / 20_000
+                low, high = max(1e-9, y[at] - 2 * width), min(high, y[at] + 2 * width)
+            slope += lost / distance[at] if lost > 1e-12 else 0.0
+        found = theory.lower_bound([100.0, 1e4, 1e6], rewards, costs)
+        assert found == pytest.approx(np.log([100.0, 1e4, 1e6]) * slope, rel=1e-6)
+
+
+def test_the_lower_bound_counts_no_arm_that_ties_and_refuses_what_is_no_problem():
+    assert theory.lower_bound(1000, [0.5, 0.25], [0.5, 0.25]) == 0.0
+    one = theory.lower_bound(1000, [0.5, 0.3], [0.5, 0.6])
+    assert theory.lower_bound(1000, [0.5, 0.5, 0.3], [0.5, 0.5, 0.6]) == pytest.approx(one)
+    assert theory.lower_bound(1000, [0.5, 0.3, 0.3], [0.5, 0.6, 0.6]) == pytest.approx(2 * one)
+    assert np.isfinite(theory.lower_bound(1000, [1.0, 0.0, 1.0], [0.5, 1.0, 1.0]))
+    for budget, rewards, costs in (
+        (0, [0.5], [0.5]),
+        (10, [0.5], [0.0]),
+        (10, [1.5], [0.5]),
+        (10, [0.5, 0.5], [0.5]),
+        (10, [], []),
+        (10, [np.nan], [0.5]),
+    ):
+        with pytest.raises(InvalidInput):
+            theory.lower_bound(budget, rewards, costs)

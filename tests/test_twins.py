@@ -13,6 +13,10 @@ ROUNDS = 300
 PARAMETERS: dict[str, list[dict]] = {
     "omega-ucb": [{"rho": 0.25}, {"rho": 1.0}],
     "omega-star-ucb": [{"rho": 0.25}, {"rho": 1.0, "min_samples": 5, "eta_min": 0.1}],
+    "sw-omega-ucb": [{"window": 40}, {"rho": 1.0, "window": 7}, {"window": 1000}],
+    "sw-omega-star-ucb": [{"window": 120}, {"window": 40, "min_samples": 5, "eta_min": 0.1}],
+    "d-omega-ucb": [{"gamma": 0.98}, {"rho": 1.0, "gamma": 0.7}, {"gamma": 1.0}],
+    "d-omega-star-ucb": [{"gamma": 0.99}, {"gamma": 0.95, "min_samples": 5, "eta_min": 0.1}],
     "m-ucb": [{}, {"alpha": 1.0}, {"variant": "authors"}],
     "c-ucb": [{}, {"alpha": 1.0}, {"variant": "authors"}],
     "i-ucb": [{}, {"alpha": 1.0}, {"variant": "authors"}],

@@ -155,6 +155,75 @@ class OmegaStarUCB(OmegaUCB, slug="omega-star-ucb"):
         return float(min(1.0, max(self.p.eta_min, v / ((1 - mu) * mu))))
 
 
+class ForgetfulTwin(IndexTwin):
+    """Weights of all plays, newest last; statistics are weighted sums over each arm's plays, afresh at every choice."""
+
+    def __init__(self, *args: Any, **params: Any) -> None:
+        super().__init__(*args, **params)
+        self.history: list[tuple[int, float, float]] = []
+
+    def record(self, arm: int, reward: float, cost: float, rng: Generator) -> None:
+        super().record(arm, reward, cost, rng)
+        self.history.append((arm, reward, cost))
+
+    def weight(self, age: int) -> float:
+        raise NotImplementedError
+
+    def time(self) -> float:
+        """What stands for N: z^2 = 2 rho log(1 + time)."""
+        raise NotImplementedError
+
+    def indices(self) -> list[float]:
+        found = []
+        for k in range(self.arms):
+            kept = [
+                (self.weight(len(self.history) - 1 - i), r, c)
+                for i, (arm, r, c) in enumerate(self.history)
+                if arm == k
+            ]
+            n = math.fsum(w for w, _, _ in kept)
+            if n == 0:
+                found.append(INF)
+                continue
+            r, c = (math.fsum(row[0] * row[side] for row in kept) / n for side in (1, 2))
+            vr = math.fsum(row[0] * (row[1] - r) ** 2 for row in kept) / n
+            vc = math.fsum(row[0] * (row[2] - c) ** 2 for row in kept) / n
+            found.append(self.index(n, r, c, vr, vc, self.time()))
+        return found
+
+
+class SlidingOmegaUCB(ForgetfulTwin, OmegaUCB, slug="sw-omega-ucb", rho=0.25, window=2000):
+    """omega-UCB of the last w plays, z^2 = 2 rho log min(N + 1, w)."""
+
+    def weight(self, age: int) -> float:
+        return 1.0 if age < self.p.window else 0.0
+
+    def time(self) -> float:
+        return min(self.plays + 1, self.p.window) - 1
+
+
+class SlidingOmegaStarUCB(
+    SlidingOmegaUCB, OmegaStarUCB, slug="sw-omega-star-ucb", min_samples=30, eta_min=0.0
+):
+    """omega*-UCB of the last w plays."""
+
+
+class DiscountedOmegaUCB(ForgetfulTwin, OmegaUCB, slug="d-omega-ucb", rho=0.25, gamma=0.999):
+    """omega-UCB with weights gamma^age, z^2 = 2 rho log(1 + sum of all weights)."""
+
+    def weight(self, age: int) -> float:
+        return self.p.gamma**age
+
+    def time(self) -> float:
+        return math.fsum(self.weight(age) for age in range(self.plays))
+
+
+class DiscountedOmegaStarUCB(
+    DiscountedOmegaUCB, OmegaStarUCB, slug="d-omega-star-ucb", min_samples=30, eta_min=0.0
+):
+    """omega*-UCB with weights gamma^age."""
+
+
 class RadiusTwin(IndexTwin):
     """m-, c- and i-UCB: e = alpha sqrt(log(t - 1) / n), t - 1 = N; the authors have log(N - 1)."""
 

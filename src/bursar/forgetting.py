@@ -3,7 +3,8 @@ r"""Statistics that forget: the last w plays, or all plays with weights that fad
 They are what ω-UCB needs for worlds that change (the paper's future work). With the last w plays
 (of all arms together) :math:`z^2 = 2\rho\log\min(N+1, w)`; with weights :math:`\gamma^{age}` the
 number of plays becomes their sum :math:`n_{eff}` and :math:`z^2 = 2\rho\log(1 + \sum n_{eff})`.
-A window longer than the history, or γ = 1, gives ω-UCB itself.
+A window longer than the history, or γ = 1, gives ω-UCB itself. The policies ``sw-omega-ucb`` and
+``d-omega-ucb`` play by them; here their statistics are read off a history.
 
 Garivier & Moulines (2011). On upper-confidence bound policies for switching bandit problems. ALT.
 https://arxiv.org/abs/0805.3415 (their rules, for rewards only; the ones for ω-UCB are bursar's)
@@ -11,19 +12,20 @@ https://arxiv.org/abs/0805.3415 (their rules, for rewards only; the ones for ω-
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bursar.checks import Floats
-from bursar.compiled import specialize
 from bursar.errors import InvalidInput
-from bursar.policies import kernels
+from bursar.policies import Learner, kernels
+from bursar.policies.discounted import DiscountedOmegaUCB
+from bursar.policies.discounted import columns as discounted_columns
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB
 from bursar.policies.scale import Facts
+from bursar.policies.sliding import SlidingOmegaUCB
+from bursar.policies.sliding import columns as sliding_columns
 
 __all__ = ["Remembered", "discounted", "sliding"]
 
@@ -58,54 +60,31 @@ def sliding(history: Iterable[Play], arms: int, window: int) -> Remembered:
     """
     if window < 1:
         raise InvalidInput(f"window must be 1 or more plays, got {window!r}")
-    which, rewards, costs = _columns(history, arms)
-    plays = which.size
-    kept = slice(max(plays - window, 0), plays)
-    columns = _kernel()(which[kept], rewards[kept], costs[kept], arms, 1.0)
-    return Remembered._make((*columns, math.log(min(plays + 1, window))))
+    learner = _learned(SlidingOmegaUCB(window=window), history, arms)
+    return _remembered(learner, *sliding_columns(learner.memory, arms))
 
 
 def discounted(history: Iterable[Play], arms: int, gamma: float) -> Remembered:
     """Return the statistics of all plays, each weighted by ``gamma`` to the power of its age."""
     if not 0.0 < gamma <= 1.0:
         raise InvalidInput(f"gamma must be in (0, 1], got {gamma!r}; 1 forgets nothing")
-    columns = _kernel()(*_columns(history, arms), arms, float(gamma))
-    return Remembered._make((*columns, math.log1p(columns[0].sum())))
+    learner = _learned(DiscountedOmegaUCB(gamma=gamma), history, arms)
+    return _remembered(learner, *discounted_columns(learner.memory, arms))
 
 
-def _columns(history: Iterable[Play], arms: int) -> tuple[Any, Floats, Floats]:
-    rows = np.array(list(history), dtype=np.float64).reshape(-1, 3)
-    which = rows[:, 0].astype(np.int64)
-    if which.size and (which.min() < 0 or which.max() >= arms):
-        raise InvalidInput(f"arms of the history must be in 0…{arms - 1}, got {which.tolist()}")
-    return which, rows[:, 1].copy(), rows[:, 2].copy()
+def _learned(policy: OmegaUCB, history: Iterable[Play], arms: int) -> Learner:
+    """Play a history: what is remembered is what the policy itself remembers."""
+    learner = policy.learner(arms)
+    for arm, reward, cost in history:
+        learner.record(int(arm), float(reward), float(cost))
+    return learner
 
 
-def _fold(
-    which: Any, rewards: Floats, costs: Floats, arms: int, gamma: float
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Weighted Welford: fading scales counts and squares and leaves the means where they are."""
-    n, r, c, r2, c2 = (
-        np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms),
-    )  # fmt: skip
-    for i in range(which.size):
-        n *= gamma
-        r2 *= gamma
-        c2 *= gamma
-        k = which[i]
-        n[k] += 1.0
-        dr, dc = rewards[i] - r[k], costs[i] - c[k]
-        r[k] += dr / n[k]
-        c[k] += dc / n[k]
-        r2[k] += dr * (rewards[i] - r[k])
-        c2[k] += dc * (costs[i] - c[k])
-    for k in range(arms):
-        if n[k] > 0.0:
-            r2[k] /= n[k]
-            c2[k] /= n[k]
-    return n, r, c, r2, c2
-
-
-@cache
-def _kernel() -> Any:
-    return specialize(_fold, "forgetting")
+def _remembered(
+    learner: Learner, n: Floats, r: Floats, c: Floats, r2: Floats, c2: Floats
+) -> Remembered:
+    some = np.where(n > 0.0, n, 1.0)
+    p, plays = learner.parameters, float(learner.game["plays"][0])
+    z2 = kernels.of(type(learner.policy), "clock")(p, plays)
+    rho = learner.policy.settings()["rho"][0]
+    return Remembered(n, r / some, c / some, r2 / some, c2 / some, z2 / (2.0 * rho))

@@ -130,7 +130,7 @@ def rounds(
         budget = todo.budget_plays * problem.min_cost
         if todo.budget is not None:
             budget = todo.budget / coin
-        best = problem.reward[problem.best] / problem.cost[problem.best]
+        best = problem.rate
         key = todo.seed, repetition, number
         games = match(problem, policies or todo.policies, budget, todo.shares, key, todo.overspend)
         yield problem.name or "problem", budget * best * prize, _in_money(games, coin, prize)

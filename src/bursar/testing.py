@@ -183,22 +183,32 @@ def _choices(learner: Learner, plays: int) -> list[int]:
 def _shares(policy: Policy, order: Any, draws: int = 300) -> dict[int, float]:
     """How often each arm is chosen from one state whose arms stand in the given order."""
     counted: Counter[int] = Counter()
-    learner = _start(policy)
-    plays = 20 * policy.round_size
-    for i in range(plays):  # zeros and ones: BTS would turn anything else into luck
-        for k in range(5):
-            reward, cost = _REWARD[order[k]] * plays, _COST[order[k]] * plays
-            learner.record(k, float(i < reward), float(i < cost))
-    learner.game["spent"] = 0.75 * _BUDGET  # policies may take turns by name in an early phase
-    saved = learner.arms.copy(), learner.game.copy(), learner.memory.copy()
+    saved = []
+    for turn in range(5):
+        learner = _start(policy)
+        _round_robin(learner, order, turn, 20 * policy.round_size)
+        learner.game["spent"] = 0.75 * _BUDGET  # policies may take turns by name in an early phase
+        saved.append((learner.arms.copy(), learner.game.copy(), learner.memory.copy()))
     for draw in range(draws):
-        learner.arms[:], learner.game[:], learner.memory[:] = saved
+        learner.arms[:], learner.game[:], learner.memory[:] = saved[draw % 5]
         learner.stream[:] = new_stream(draw)
         for _ in range(policy.round_size):
             arm = learner.choose()
             counted[arm] += 1
             learner.record(arm, 1.0, 1.0)
     return {k: counted[k] / (draws * policy.round_size) for k in range(5)}
+
+
+def _round_robin(learner: Learner, order: Any, turn: int, rounds: int) -> None:
+    """Play all arms so often: in one order whatever their names, arms that are alike in turns.
+
+    For a policy that forgets, what was played last is part of an arm's record.
+    """
+    sequence = sorted(range(5), key=lambda k: (order[k], (k + turn) % 5))
+    for i in range(rounds):  # zeros and ones: BTS would turn anything else into luck
+        for k in sequence:
+            reward, cost = _REWARD[order[k]] * rounds, _COST[order[k]] * rounds
+            learner.record(k, float(i < reward), float(i < cost))
 
 
 def _indices(policy: Policy, n: Any, r: Any, c: Any, share: float, plays: float) -> Any:

@@ -54,8 +54,14 @@ def loop_of(policy: Policy, name: str, arms: int) -> tuple[Any, tuple[Any, ...]]
 
 @cache
 def _plain(cls: Any) -> Any:
-    flags = {"variances": cls.variances, "trials": cls.trials}
-    return specialize(plain.play, cls.name, choose=kernels.functions(cls)["choose"], **flags)
+    found = kernels.functions(cls)
+    own = {"choose": found["choose"], "remember": found["remember"]}
+    flags = {
+        "variances": cls.variances,
+        "trials": cls.trials,
+        "notes": cls.remember is not None,
+    }
+    return specialize(plain.play, cls.name, **own, **flags)
 
 
 @cache

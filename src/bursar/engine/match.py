@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import thread_time
 from typing import NamedTuple
 
 import numpy as np
 
 from bursar.checks import Floats
-from bursar.engine.game import run
+from bursar.engine import changing
+from bursar.engine.game import Game, run
 from bursar.engine.kernels import columns_for
 from bursar.engine.tape import Tape
 from bursar.policies import Policy
-from bursar.problems import Bernoulli, Problem
+from bursar.problems import Bernoulli, Changing, Problem
 
 __all__ = ["Played", "match", "warm_up"]
 
@@ -36,20 +37,35 @@ def match(
     overspend: str = "last",
 ) -> Iterator[Played]:
     """Play each policy; one that fails does not keep the others from playing."""
-    tape = Tape(problem, key, columns_for(tuple(policies)))
     marks = np.array(shares)
+    if isinstance(problem, Changing):
+        world = changing.World(problem, key)
+        yield from _played(
+            policies, lambda p: changing.run(p, world, budget, marks, key, overspend=overspend)
+        )
+        return
+    tape = Tape(problem, key, columns_for(tuple(policies)))
+    yield from _played(
+        policies, lambda p: run(p, tape, budget, marks, key, overspend=overspend), tape
+    )
+    tape.close()
+
+
+def _played(
+    policies: Sequence[Policy], play: Callable[[Policy], Game], tape: Tape | None = None
+) -> Iterator[Played]:
     drawn = 0.0
     for policy in policies:
         start = thread_time()
         try:
-            game = run(policy, tape, budget, marks, key, overspend=overspend)
+            game = play(policy)
             noted: Floats = np.column_stack((game.plays.astype(float), game.spent, game.regret))
             error: Exception | None = None
         except Exception as caught:
             noted, error = np.empty((0, 3)), caught
-        drawing, drawn = tape.seconds - drawn, tape.seconds
+        now = tape.seconds if tape is not None else drawn
+        drawing, drawn = now - drawn, now
         yield Played(noted, thread_time() - start - drawing, drawing, error)
-    tape.close()
 
 
 def warm_up(policies: Sequence[Policy]) -> None:

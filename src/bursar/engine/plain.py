@@ -1,7 +1,7 @@
 """The plain loop: every policy, a full decision a play. Obvious, and the lazy loop's judge."""
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
-# (`choose`, `variances` and `trials` are bound for each policy by `bursar.engine.kernels`)
+# (`choose`, `remember`, `variances` … are bound for each policy by `bursar.engine.kernels`)
 
 from __future__ import annotations
 
@@ -57,6 +57,9 @@ def play(
         s.spent += after[1] - before[1]
         s.plays += 1
         s.decided = 0
+        if notes:  # a tape holds sums: their differences are the values, but for rounding
+            reward, cost = min(after[0] - before[0], 1.0), min(after[1] - before[1], 1.0)
+            remember(p, arms, state, memory, k, reward, cost)
         if choices.size > 0:
             choices[s.filled] = k
         s.filled += 1

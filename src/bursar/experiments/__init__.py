@@ -1,5 +1,6 @@
 """Experiments as data: declared, run in units that survive, kept as Parquet parts."""
 
+from bursar.experiments.changing import changing
 from bursar.experiments.experiment import FINE_SHARES, Experiment, experiment
 from bursar.experiments.paper import full, quick
 from bursar.experiments.runner import Outcome, run
@@ -9,6 +10,7 @@ __all__ = [
     "FINE_SHARES",
     "Experiment",
     "Outcome",
+    "changing",
     "experiment",
     "full",
     "quick",

@@ -36,6 +36,15 @@ CAPTIONS = {
         calculated from the true means. {run}
         """,
     ),
+    "changing": _words(
+        "What policies lose over the speed of change",
+        """
+        Left to right the world changes more and more often while one budget is spent. A point
+        is the regret of a policy, against the best arm at each moment, as a share of what that
+        arm would have brought; bars are 95% intervals. Orange forgets nothing, blue remembers
+        the last plays only (a window), green lets plays count less the older they are. {run}
+        """,
+    ),
     "regret": _words(
         "Fig. 3: regret over the budget",
         _REGRET

@@ -12,11 +12,13 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
+from bursar.analysis.changing import sweeps
 from bursar.analysis.coverage import coverage as cover
 from bursar.errors import BursarError, MissingData
 from bursar.figures.asymmetry import asymmetry
 from bursar.figures.bounds import bounds
 from bursar.figures.captions import CAPTIONS
+from bursar.figures.changing import changing
 from bursar.figures.coverage import coverage
 from bursar.figures.curvature import curvature
 from bursar.figures.curves import curves
@@ -118,6 +120,10 @@ def _figures(
 ) -> Iterator[tuple[str, Callable[[], Figure]]]:
     """Yield name and maker of each figure, in the order of a report."""
     yield "headline", lambda: headline(result, random=chance(result, data))
+    if sweeps(result):  # worlds that change: the paper's figures say nothing of them
+        yield "changing", lambda: changing(result)
+        yield "speed", lambda: speed(timings)
+        return
     yield "regret", lambda: curves(result, intervals=False)
     yield "regret-intervals", lambda: curves(result)
     yield "regret-medians", lambda: curves(result, statistic="median")

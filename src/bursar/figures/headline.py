@@ -14,6 +14,7 @@ from bursar.errors import BursarError, InvalidInput
 from bursar.figures import choice
 from bursar.figures.labels import RECOMMENDED, label
 from bursar.figures.style import ACCENT, FAINT, INK, STYLE, WIDTH, bare
+from bursar.problems import Changing
 from bursar.result import Result
 from bursar.settings import setting as setting_of
 
@@ -51,6 +52,8 @@ def chance(result: Result, data: Any = None) -> float | None:
             ]
         except BursarError:
             return None
+        if any(isinstance(problem, Changing) for problem in problems):
+            return None  # what is random there depends on when
         # every arm is played equally often, so costs and rewards simply add up
         lost.append(
             np.mean(

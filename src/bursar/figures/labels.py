@@ -51,7 +51,7 @@ def short(slug: str) -> str:
 
 def is_ours(slug: str) -> bool:
     """Whether a policy is of the ω family, which is drawn in colour."""
-    return slug.startswith("omega")
+    return slug.startswith(("omega", "sw-omega", "d-omega"))
 
 
 def colours(slugs: Sequence[str]) -> dict[str, tuple[str, str]]:

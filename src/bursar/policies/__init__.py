@@ -6,6 +6,7 @@ from bursar.policies.b_greedy import BGreedy
 from bursar.policies.base import Policy
 from bursar.policies.bts import BTS
 from bursar.policies.budget_ucb import BudgetUCB
+from bursar.policies.discounted import DiscountedOmegaStarUCB, DiscountedOmegaUCB
 from bursar.policies.eps_first import EpsFirst
 from bursar.policies.kl_ucb_sc import KLUCBSCPlus
 from bursar.policies.kube import KUBE, FractionalKUBE
@@ -13,6 +14,7 @@ from bursar.policies.learner import Learner
 from bursar.policies.mrcb import MRCB
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB
 from bursar.policies.pd_bwk import PDBwK
+from bursar.policies.sliding import SlidingOmegaStarUCB, SlidingOmegaUCB
 from bursar.policies.slug import parse
 from bursar.policies.ucb_b2 import UCBB2
 from bursar.policies.ucb_bv import UCBBV1, UCBBV2
@@ -27,6 +29,10 @@ POLICIES: dict[str, type[Policy]] = {
     for cls in (
         OmegaUCB,
         OmegaStarUCB,
+        SlidingOmegaUCB,
+        SlidingOmegaStarUCB,
+        DiscountedOmegaUCB,
+        DiscountedOmegaStarUCB,
         EpsFirst,
         KUBE,
         FractionalKUBE,

@@ -57,6 +57,7 @@ class Policy:
     scores: ClassVar[Function | None] = None  # (p, arms, game) -> array, if not index by index
     choose: ClassVar[Function | None] = None  # (p, arms, game, memory, stream) -> arm
     observe: ClassVar[Function | None] = None  # (arms, game, arm, reward, cost, stream)
+    remember: ClassVar[Function | None] = None  # (p, arms, game, memory, arm, reward, cost)
     worst: ClassVar[Function | None] = None  # (p, n, r, r_high, c_low, c, var_r, var_c, now)
     shortcut: ClassVar[str] = ""  # a loop of the engine made for this policy: "greedy", "thompson"
     trials: ClassVar[bool] = False  # counts Bernoulli trials in place of values between 0 and 1

@@ -1,8 +1,8 @@
 """Templates of compiled decisions, and the kernels stamped from them for each policy.
 
-A template calls names that it does not define (`index`, `clock`, `scores`, `choose`, `observe`); a
-policy class provides them. So a formula is written once, in the policy's file, and the same machine
-code serves a table of indices, a single choice and a whole simulated game.
+A template calls names that it does not define (`index`, `clock`, `scores`, `choose`, `observe`,
+`remember`); a policy class provides them. So a formula is written once, in the policy's file, and
+the same machine code serves a table of indices, a single choice and a whole simulated game.
 """
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
@@ -31,6 +31,13 @@ __all__ = ["of"]
 def record(arms: Arms, game: Game, k: int, reward: float, cost: float, stream: Stream) -> None:
     """Learn from a play: what most policies do."""
     add(arms, game, k, reward, cost)
+
+
+@compiled
+def no_memory(
+    p: Any, arms: Arms, game: Game, memory: Floats, k: int, reward: float, cost: float
+) -> None:
+    """Keep no notes of a play: most policies need none beside the records of their arms."""
 
 
 def _clock(p: Any, plays: float) -> Any:
@@ -68,8 +75,18 @@ def _decide(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> i
     return choose(p, arms, game, memory, stream)
 
 
-def _learn(arms: Arms, game: Game, k: int, reward: float, cost: float, stream: Stream) -> None:
+def _learn(
+    p: Any,
+    arms: Arms,
+    game: Game,
+    memory: Floats,
+    k: int,
+    reward: float,
+    cost: float,
+    stream: Stream,
+) -> None:
     observe(arms, game, k, reward, cost, stream)
+    remember(p, arms, game, memory, k, reward, cost)
 
 
 def _play(
@@ -90,6 +107,7 @@ def _play(
         reward = 1.0 if uniform(world) < mean_reward[k] else 0.0
         cost = 1.0 if uniform(world) < mean_cost[k] else 0.0
         observe(arms, game, k, reward, cost, stream)
+        remember(p, arms, game, memory, k, reward, cost)
         choices[done] = k
         done += 1
     return done
@@ -117,7 +135,10 @@ def _stamped(policy: Any, kernel: str) -> Any:
 @cache
 def functions(policy: Any) -> dict[str, Any]:
     """Return the compiled functions that make up a policy; what it lacks comes from templates."""
-    found: dict[str, Any] = {"observe": policy.observe or record}
+    found: dict[str, Any] = {
+        "observe": policy.observe or record,
+        "remember": policy.remember or no_memory,
+    }
     if policy.index is not None:
         found |= {"index": policy.index, "clock": policy.clock, "divisor": policy.variance}
     if policy.scores is not None:

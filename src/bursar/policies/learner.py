@@ -77,8 +77,10 @@ class Learner:
                 )
         scale = self.scale
         self._learn(
+            self.parameters,
             self.arms,
             self.game,
+            self.memory,
             arm,
             float(scale.reward_in(reward)),
             float(scale.cost_in(cost)),

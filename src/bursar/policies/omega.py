@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from bursar.bounds import eta_of, lower, upper
 from bursar.compiled import compiled
@@ -102,7 +102,7 @@ class OmegaUCB(Policy):
     year = 2024
     source = "Heyden, Arzamasov, Fouché & Böhm, KDD 2024"
     formula = "upper(mean reward) / lower(mean cost), Theorem 1 with eta = 1, z² = 2 rho log(N + 1)"
-    always_shown = ("rho",)
+    always_shown: ClassVar[tuple[str, ...]] = ("rho",)
     monotone = True
     variances = False
     any_range = True

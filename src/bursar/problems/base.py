@@ -114,6 +114,11 @@ class Problem:
         return float(self.cost.min())
 
     @property
+    def rate(self) -> float:
+        """What the best arm brings on average for each unit of money that is spent."""
+        return float(self.reward[self.best] / self.cost[self.best])
+
+    @property
     def regret(self) -> Floats:
         """What a play of each arm loses on average against spending its cost on the best arm."""
         ratio = self.reward[self.best] / self.cost[self.best]

@@ -1,7 +1,7 @@
 """Passes: a policy plays once through a log, in one compiled loop."""
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
-# (`choose` and `observe` are the policy's own; `kernel` binds them)
+# (`choose`, `observe` and `remember` are the policy's own; `kernel` binds them)
 
 from __future__ import annotations
 
@@ -84,6 +84,7 @@ def _pass(
         if found < 0:
             break
         observe(arms, game, held, reward_in[found], cost_in[found], stream)
+        remember(p, arms, game, memory, held, reward_in[found], cost_in[found])
         earned += reward[found]
         spent += cost[found]
         plays += 1.0

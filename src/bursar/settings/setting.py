@@ -33,8 +33,9 @@ class Setting:
     ----------
     name : str
         For example ``S-Br-10``; ``S-Br-10:authors`` with the authors' choices.
-    kind : {"synthetic", "ads"}
-        Drawn at random, or made of the Facebook ads.
+    kind : {"synthetic", "ads", "changing"}
+        Drawn at random, made of the Facebook ads, or drawn at random and changing while the
+        budget is spent (none of the paper's).
     distribution : {"Bernoulli", "generalized Bernoulli", "Beta"}
         Of rewards and costs.
     arms : tuple of int
@@ -48,7 +49,7 @@ class Setting:
     """
 
     name: str
-    kind: Literal["synthetic", "ads"]
+    kind: Literal["synthetic", "ads", "changing"]
     distribution: Literal["Bernoulli", "generalized Bernoulli", "Beta"]
     arms: tuple[int, ...]
     source: str

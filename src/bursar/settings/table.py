@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from bursar.errors import UnknownSetting, nearest
+from bursar.settings.changing import CHANGING, changing
 from bursar.settings.setting import Setting
 
 __all__ = ["SETTINGS", "setting", "settings"]
@@ -65,6 +66,8 @@ def settings() -> list[Setting]:
 def setting(name: str | Setting) -> Setting:
     """Return the setting of a name, with the authors' choices if it ends in ``:authors``.
 
+    Names that begin with ``C-`` are of worlds that change; see :mod:`bursar.settings.changing`.
+
     Examples
     --------
     >>> setting("S-GBr-50").arms
@@ -77,9 +80,11 @@ def setting(name: str | Setting) -> Setting:
     """
     if isinstance(name, Setting):
         return name
+    if name.startswith("C-"):
+        return changing(name)
     base, colon, option = name.partition(":")
     if base not in SETTINGS:
-        raise UnknownSetting(f"no setting named {base!r}{nearest(base, SETTINGS)}")
+        raise UnknownSetting(f"no setting named {base!r}{nearest(base, [*SETTINGS, *CHANGING])}")
     if colon and option != "authors":
         raise UnknownSetting(f"{base} has no option {option!r}; did you mean '{base}:authors'?")
     return SETTINGS[base].authors() if colon else SETTINGS[base]
