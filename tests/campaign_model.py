@@ -32,6 +32,12 @@ class Bet:
     charged: int = 0  # of `spent`
     least: int = 0  # the least that counted for it since its hold ended
     reports: dict[str, tuple[int | None, float | None]] = field(default_factory=dict)
+    forgotten: bool = False  # learned before its arm was learned anew
+
+    @property
+    def known(self) -> bool:
+        """Whether it is learned from: cost known, reward known and in time."""
+        return None not in (self.cost, self.reward) and self.reward_state != "late"
 
     @property
     def waits(self) -> bool:
@@ -109,9 +115,13 @@ class Model:
         return sum(r for r in seen if r is not None)
 
     def learned(self, arm: str) -> list[float]:
-        """Return the rewards that were learned from: cost known, reward known and in time."""
-        bets = [b for b in self._of(arm, None) if b.cost is not None and b.reward_state != "late"]
-        return [b.reward for b in bets if b.reward is not None]
+        """Return the rewards that were learned from, and are not forgotten."""
+        return [b.reward for b in self._of(arm, None) if b.known and not b.forgotten]
+
+    def forget(self, arm: str) -> None:
+        """Learn an arm anew: what was learned so far counts no more, even if it is corrected."""
+        for bet in self._of(arm, None):
+            bet.forgotten = bet.forgotten or bet.known
 
     def shown_state(self) -> str:
         if self.state != "active":

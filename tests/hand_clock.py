@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 from bursar.campaign import Campaign
 from bursar.campaign.state import State
 
@@ -15,12 +17,16 @@ class HandClock:
     def __init__(self, now: int = MORNING) -> None:
         self.now = now
         self.run = 0.0
+        self.name = f"by hand {uuid4().hex}"  # a store may see many of them
 
     def wall(self) -> int:
         return round(self.now * 1e6)
 
     def steady(self) -> int:
         return round(self.run * 1e6)
+
+    def boot(self) -> str:
+        return self.name
 
     def go(self, seconds: float) -> None:
         """Let time pass."""

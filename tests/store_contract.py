@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from bursar.errors import CampaignExists, CorruptLedger, StorageUnavailable, UnknownCampaign
 from bursar.ledger.event import GENESIS, Event, chained, encoded
@@ -214,8 +215,8 @@ def what_does_not_follow_is_refused(make: Factory) -> None:
         [event(1)],
         [event(2), event(2)],
         [event(2), event(4)],
-        [event(2)._replace(ts=START + 1)],
-        [event(2), event(3)._replace(ts=START)],
+        [replace(event(2), ts=START + 1)],
+        [event(2), replace(event(3), ts=START)],
     ]
     for events in wrong:
         with pytest.raises(CorruptLedger, match="does not follow"), store.session("ads") as session:
@@ -286,7 +287,43 @@ def all_is_there_after_reopening(make: Factory) -> None:
     assert add(again) == 12
 
 
+def papers_are_kept_beside_the_logs(make: Factory) -> None:
+    store = make()
+    create(store)
+    assert store.papers("key") == {}
+    assert store.add_paper("key", "b", b"\0one")
+    assert not store.add_paper("key", "b", b"two")  # the first stays
+    assert store.add_paper("key", "a", b"")
+    assert store.add_paper("other", "b", b"three")
+    store.put_paper("key", "a", b"four")
+    store.ping()
+    again = make()
+    assert again.papers("key") == {"a": b"four", "b": b"\0one"}
+    again.put_paper("key", "a", None)
+    again.put_paper("key", "never there", None)
+    assert list(store.papers("key")) == ["b"]
+    assert add(store) == 2  # and the logs go on
+
+
+def all_campaigns_are_seen_at_once(make: Factory) -> None:
+    store = make()
+    create(store, "b")
+    create(store, "a")
+    last = add(store, "b", 3)
+    standings = store.standings()
+    assert [(one.name, one.state, one.seq) for one in standings] == [
+        ("a", "active", 1),
+        ("b", "active", last),
+    ]
+    assert standings[1][2:] == (1_000_000, 0, 0, last, START + last)
+    assert store.campaigns_of("d2") == ["b"]
+    add(store, "a")
+    assert store.campaigns_of("d2") == ["a", "b"]
+    assert store.campaigns_of("d9") == store.campaigns_of("") == []
+
+
 CONTRACT = [
+    a_failed_session_leaves_nothing,
     names_are_sorted_and_start_empty,
     a_name_is_taken_once,
     an_unknown_name_is_refused,
@@ -300,9 +337,10 @@ CONTRACT = [
     a_reader_does_not_keep_a_writer_waiting,
     a_read_session_changes_nothing,
     threads_take_turns,
+    papers_are_kept_beside_the_logs,
+    all_campaigns_are_seen_at_once,
 ]
 DURABLE = [
-    a_failed_session_leaves_nothing,
     what_does_not_follow_is_refused,
     a_grant_beyond_the_budget_is_refused,
     negative_amounts_are_refused,

@@ -9,7 +9,7 @@ import pytest
 from hand_clock import DAY, HandClock, folded
 
 from bursar.campaign import Campaign
-from bursar.campaign.snapshot import restored, taken
+from bursar.campaign.snapshot import VERSION, restored, taken
 from bursar.errors import (
     BudgetExhausted,
     BursarError,
@@ -254,6 +254,6 @@ def test_a_budget_of_nothing_is_refused() -> None:
 def test_a_snapshot_of_another_version_is_not_used() -> None:
     campaign = made()
     content = taken(campaign._desk.state())
-    other = content.replace(b"\xa1v\x01", b"\xa1v\x63")
+    other = content.replace(b"\xa1v" + bytes([VERSION]), b"\xa1v\x63")
     assert other != content
     assert restored(other) is None

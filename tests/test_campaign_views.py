@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import bursar
 from bursar.campaign import Campaign
@@ -600,7 +601,7 @@ def _changed(campaign: Campaign, seq: int, **body) -> Campaign:
     with campaign.store.session(campaign.name) as session:
         events, summary = session.after(0), session.summary
     events = [
-        event._replace(body=event.body | body) if event.seq == seq else event for event in events
+        replace(event, body=event.body | body) if event.seq == seq else event for event in events
     ]
     store.create(campaign.name, events[0], summary)
     with store.session(campaign.name) as session:

@@ -407,8 +407,8 @@ def test_every_command_has_help_storage_and_json():
     assert set(found) == {
         "create", "list", "show", "ask", "tell", "void", "confirm", "correct", "arms", "arm add",
         "arm pause", "arm resume", "arm retire", "budget", "cap", "pause", "resume", "close",
-        "reconcile", "explain", "forecast", "expire", "events", "verify", "backup", "restore",
-        "export",
+        "reconcile", "trust-clock", "explain", "forecast", "expire", "events", "verify", "backup",
+        "restore", "export",
     }  # fmt: skip
     for name, command in found.items():
         assert command.help, name

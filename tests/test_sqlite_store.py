@@ -273,10 +273,21 @@ def test_a_file_that_was_removed_is_not_made_again(path, store):
 # schema
 
 
+def test_only_the_owner_may_read_ledger_and_backups(path, tmp_path):
+    store = SQLiteStore(path)
+    create(store)
+    store.backup(tmp_path / "copy.db")
+    restore(tmp_path / "copy.db", tmp_path / "new.db")
+    wal = path.with_name(f"{path.name}-wal")
+    for one in (path, wal, tmp_path / "copy.db", tmp_path / "new.db"):
+        assert one.stat().st_mode & 0o777 == 0o600, one.name
+    store.close()
+
+
 def test_a_newer_schema_is_refused(path):
     SQLiteStore(path).close()
-    broken(path, "UPDATE meta SET schema_version = 2")
-    with pytest.raises(NewerSchema, match="schema 2, this bursar knows 1"):
+    broken(path, f"UPDATE meta SET schema_version = {len(sqlite_schema.STEPS) + 1}")
+    with pytest.raises(NewerSchema, match="schema 3, this bursar knows 2"):
         SQLiteStore(path)
 
 
@@ -299,7 +310,7 @@ def test_a_step_forward_keeps_all_and_a_copy_of_before(path, monkeypatch):
     assert verify(store, "ads") == 6
     assert store._file.page("SELECT x FROM extra", ()) == [(7,)]
     store.close()
-    (copy,) = path.parent.glob("spend.db.schema-1-*[0-9]")
+    (copy,) = path.parent.glob("spend.db.schema-2-*[0-9]")
     monkeypatch.setattr(sqlite_schema, "STEPS", old)
     with pytest.raises(NewerSchema):
         SQLiteStore(path)

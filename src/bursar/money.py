@@ -46,6 +46,9 @@ class Coin:
                 f"exponent must be a whole number from 0 to 12, got {self.exponent!r};"
                 " 2 keeps cents, 6 millionths"
             )
+        name = self.currency
+        if not isinstance(name, str) or len(name) > 16 or not name.isprintable():
+            raise InvalidInput(f"currency must be a text of at most 16 characters, got {name!r}")
 
     def units(self, name: str, value: Amount, rounding: Rounding | None = None) -> int:
         """Return an amount in units; 0 or more, finite, and exact unless a rounding is given."""

@@ -1,5 +1,6 @@
 """Live campaigns: ask which arm to play, reserve what it may cost, tell what it did."""
 
+from bursar.campaign.arm_change import ArmChange
 from bursar.campaign.arm_view import ArmView
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.clock import Clock, SystemClock
@@ -11,6 +12,7 @@ from bursar.campaign.statistic import Estimate
 from bursar.campaign.verification import Verification
 
 __all__ = [
+    "ArmChange",
     "ArmView",
     "Campaign",
     "Clock",

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bursar.campaign.arm_change import ArmChange, changes_of
 from bursar.campaign.plain import plain
 from bursar.campaign.state import State
 from bursar.campaign.statistic import Estimate, Statistics, per_cost, statistics_of
@@ -46,6 +47,8 @@ class ArmView:
     overrun_probability : float or None
         Chance that the next cost exceeds the hold if costs go on as before, for holds that are a
         quantile; None for holds of the most.
+    changed : tuple of ArmChange
+        The newest change of its mean cost and of its mean reward that was noticed, latest first.
     """
 
     key: str
@@ -66,6 +69,7 @@ class ArmView:
     overruns: int
     hold: Decimal
     overrun_probability: float | None
+    changed: tuple[ArmChange, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as plain data."""
@@ -104,6 +108,7 @@ def arm_views(state: State) -> list[ArmView]:
                 arm.overruns,
                 amount(arm.max_cost if quantile is None else state.hold_of(number)),
                 None if quantile is None else _overrun(state, number, quantile),
+                changes_of(arm) if arm.changed else (),
             )
         )
     return views

@@ -3,59 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from msgspec import json
+from time import monotonic_ns
+from typing import Any
 
 from bursar.campaign.reaping import reap
 from bursar.campaign.records import Cap, Choice
 from bursar.campaign.state import State, day_of
 from bursar.campaign.turn import Turn
-from bursar.campaign.words import safe, words
-from bursar.errors import BudgetExhausted, IdempotencyMismatch, InvalidInput, NotActive, TooManyOpen
+from bursar.campaign.wish import Wish
+from bursar.campaign.words import safe
+from bursar.errors import (
+    BudgetExhausted,
+    IdempotencyMismatch,
+    InvalidInput,
+    NotActive,
+    PolicyFailed,
+    TooManyOpen,
+)
 
 __all__ = ["affordable", "ask"]
 
 
-def ask(
-    turn: Turn, decision: str, among: tuple[str, ...] | None, new: bool = False
-) -> tuple[Choice, bool]:
+def ask(turn: Turn, decision: str, wish: Wish, new: bool = False) -> tuple[Choice, bool]:
     """Grant a decision, or return the one that this id was granted before (then True).
 
     ``new`` says that the id was made just now: nobody can have asked with it.
     """
-    fingerprint = "*" if among is None else _fingerprint(among)
     state = turn.state
     if state.deadlines and state.deadlines[0][0] <= turn.now:
         reap(turn)
     before = None if new else turn.find(decision)[0]
     if before is not None:
-        if before.fingerprint != fingerprint:
+        if before.fingerprint != wish.fingerprint:
             raise IdempotencyMismatch(
                 f"the decision {decision!r} was asked among {before.fingerprint!r} before,"
-                f" now among {fingerprint!r}; give a new ask a new id"
+                f" now among {wish.fingerprint!r}; give a new ask a new id"
             )
         return before, True
     if state.stored != "active" or len(state.choices) >= state.config.max_open:
         _refuse_unready(state)
-    wanted = None if among is None else _wanted(turn, among)
-    allowed, constrained = affordable(state, wanted, max(state.ts + 1, turn.now))
-    arm, propensity, failed = _choose(turn, allowed)
-    config, ts = state.config, max(state.ts + 1, turn.now)
-    lives = config.hold_ttl if config.ask_ttl is None else config.ask_ttl
-    turn.emit(
-        "asked", decision, arm=arm, hold=state.hold_of(arm), p=propensity, print=fingerprint,
-        constrained=constrained, expires=ts + round(lives * 1e6),
-        due=ts + round(config.reward_ttl * 1e6),
-    )  # fmt: skip
+    ts = turn.now if turn.now > state.ts else state.ts + 1
+    wanted = None if wish.fingerprint == "*" else _wanted(turn, wish)
+    if wanted is None and state.all_fit():
+        allowed, constrained = None, False
+    else:
+        allowed, constrained = affordable(state, wanted, ts)
+    began = monotonic_ns()
+    arm, propensity, failed = _choose(state, allowed)
+    taken = monotonic_ns() - began
+    if failed is not None and state.config.on_failure == "refuse":
+        turn.emit("policy-error", error=failed)
+        raise PolicyFailed(f"the policy of {state.name} failed: {failed}; nothing was reserved")
+    body: dict[str, Any] = {
+        "arm": arm, "hold": state.hold_of(arm), "p": propensity, "print": wish.fingerprint,
+        "constrained": constrained, "expires": ts + state.lives, "due": ts + state.waits,
+    }  # fmt: skip
+    if wish.context is not None:
+        body["context"] = wish.context
+    turn.happen("asked", decision, body)
     if failed is not None:
         turn.emit("policy-error", error=failed)  # after the ask, which was checked for its own time
+    if taken > state.patience:
+        turn.emit("policy-slow", seconds=taken / 1e9)
     return state.choices[decision], False
-
-
-def _fingerprint(among: Sequence[str]) -> str:
-    for key in among:
-        words("an arm of among", key)  # before anything has happened
-    return json.encode(sorted(set(among))).decode()
 
 
 def _refuse_unready(state: State) -> None:
@@ -73,10 +83,15 @@ def _refuse_unready(state: State) -> None:
         )
 
 
-def _wanted(turn: Turn, among: Sequence[str]) -> list[int]:
-    if not among:
-        raise InvalidInput("among must name at least one arm, got none; leave it out for all")
-    return sorted({turn.arm(key) for key in among})  # whatever the order they were named in
+def _wanted(turn: Turn, wish: Wish) -> list[int] | None:
+    for key in wish.exclude or ():
+        turn.arm(key)  # there must be one
+    few = wish.keys(turn.state.keys)
+    if few is None:
+        return None
+    if not few:
+        raise InvalidInput("exclude leaves no arm to choose from; exclude fewer")
+    return sorted({turn.arm(key) for key in few})  # whatever the order they were named in
 
 
 def affordable(
@@ -97,7 +112,10 @@ def affordable(
     holds = {number: state.hold_of(number) for number in active}
     fits = [number for number in active if holds[number] <= state.arms[number].money.within(room)]
     if not fits:
-        raise BudgetExhausted(_why_none(state, holds, room))
+        error = BudgetExhausted(_why_none(state, holds, room))
+        coin = state.config.coin
+        error.extra = {"available": coin.text(state.available), "held": coin.text(state.held)}
+        raise error
     return fits, len(fits) < len(active)
 
 
@@ -113,15 +131,14 @@ def _why_none(state: State, holds: dict[int, int], room: int) -> str:
     )
 
 
-def _choose(turn: Turn, allowed: list[int] | None) -> tuple[int, float | None, str | None]:
+def _choose(state: State, allowed: list[int] | None) -> tuple[int, float | None, str | None]:
     """Return the policy's arm and how likely it was; if it fails, any that fits, and why."""
-    state, seq = turn.state, turn.state.seq + 1
-    explore = state.config.explore
+    seq, explore = state.seq + 1, state.config.explore
     everyone = range(len(state.arms)) if allowed is None else allowed
     lucky, which = state.brain.uniform(seq) if explore > 0.0 else (1.0, 0.0)
     try:
         arm = state.brain.choose(allowed, seq)
-        base = state.brain.certainty(len(everyone))
+        base = 1.0 if state.brain.has_index else state.brain.certainty(len(everyone))
         if arm not in everyone:
             raise IndexError(f"there is no arm {arm} to choose")
     except Exception as error:  # a policy of anyone's making; money must go on being safe

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from bursar.campaign.records import MADE
 from bursar.campaign.state import State, day_of
 from bursar.ledger import Event
 
@@ -33,7 +34,7 @@ class Audit:
     def follow(self, event: Event) -> str | None:
         """Take an event into account; return what is wrong with it, if anything is."""
         kind, body = event.kind, event.body
-        if kind == "asked":
+        if kind in MADE:
             return self._asked(event)
         if kind in ("told", "corrected") and "cost" in body:
             return self._charged(event.decision, body["cost"])
@@ -64,7 +65,8 @@ class Audit:
         decision, key = event.decision, self.keys[event.body["arm"]]
         if decision in self.scopes:
             return f"grants {decision!r} a second time"
-        if self.state != "active" or key in self.idle:
+        promised = event.kind == "asked"  # what was granted before a restore may exceed anything
+        if promised and (self.state != "active" or key in self.idle):
             return f"grants {key!r} while " + ("it" if key in self.idle else "all") + " must wait"
         self.decisions += 1
         self.scopes[decision] = ["", f"day:{day_of(event.ts)}", f"arm:{key}"]
@@ -75,7 +77,7 @@ class Audit:
         limits = [self.budget - self.gap, self.caps.get("day"), self.caps.get(f"arm:{key}")]
         for scope, limit in zip(self.scopes[decision], limits, strict=True):
             total = self.spent[scope] + self.held[scope]
-            if limit is not None and total > limit:
+            if promised and limit is not None and total > limit:
                 what = {"": "the budget", "d": "the day's cap", "a": "the cap of its arm"}[
                     scope[:1]
                 ]

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import os
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, cast, overload
 
-from bursar.campaign import asking, telling
 from bursar.campaign.change import Changes
 from bursar.campaign.clock import Clock, SystemClock
 from bursar.campaign.config import Config
 from bursar.campaign.decision import Decision
-from bursar.campaign.desk import Desk
+from bursar.campaign.desk import Desk, Work
 from bursar.campaign.opening import created, opened
+from bursar.campaign.orphan import Orphan, Seal
 from bursar.campaign.reaping import reap
+from bursar.campaign.request import (
+    ask_many_of,
+    ask_of,
+    confirm_of,
+    correct_of,
+    decision_of,
+    id_of,
+    tell_of,
+    void_of,
+)
 from bursar.campaign.settling import Settling
-from bursar.campaign.turn import Turn
 from bursar.campaign.views import Views
-from bursar.checks import real, whole
 from bursar.errors import BudgetExhausted, BursarError, InvalidInput
 from bursar.ledger import Event, Store
 from bursar.money import Amount, Coin, Rounding
@@ -28,8 +35,7 @@ from bursar.money import Amount, Coin, Rounding
 __all__ = ["Campaign"]
 
 DEFAULT = "omega-star-ucb:rho=0.25"
-_CHANCE = random.Random()
-os.register_at_fork(after_in_child=_CHANCE.seed)  # else both would make the same ids
+_OUTCOME = frozenset(("decision", "cost", "reward", "report", "rounding", "token"))
 
 
 class Campaign(Changes, Views):
@@ -55,6 +61,8 @@ class Campaign(Changes, Views):
         See :class:`bursar.money.Coin`.
     clock : Clock
         Where the time comes from.
+    by : str
+        Who makes it, for the audit.
     **rules
         See :class:`bursar.campaign.config.Config`.
 
@@ -82,6 +90,7 @@ class Campaign(Changes, Views):
         currency: str = "",
         exponent: int = 6,
         clock: Clock | None = None,
+        by: str = "",
         **rules: Any,
     ) -> None:
         self.clock = clock or SystemClock()
@@ -90,7 +99,8 @@ class Campaign(Changes, Views):
             raise InvalidInput("a new campaign has a budget and arms; give both, or neither")
         if budget is not None and arms is not None:
             config = Config.made(policy, Coin(exponent, currency), reward_range, rules)
-            created(self.store, name, config, budget, arms, caps or {}, self.clock.wall())
+            created(self.store, name, config, budget, arms, caps or {}, self.clock.wall(), by)
+            Seal(self.store)  # so that every backup has the secret, even the first
         self._desk = Desk(self.store, name, self.clock)
         state = self._desk.state()
         self.name, self.config, self.coin = name, state.config, state.config.coin
@@ -98,10 +108,24 @@ class Campaign(Changes, Views):
     # asking and telling
 
     @overload
-    def ask(self, *, id: str | None = None, among: Sequence[str] | None = None) -> Decision: ...
+    def ask(
+        self,
+        *,
+        id: str | None = None,
+        among: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        context: dict[str, Any] | None = None,
+    ) -> Decision: ...
 
     @overload
-    def ask(self, n: int, *, among: Sequence[str] | None = None) -> list[Decision]: ...
+    def ask(
+        self,
+        n: int,
+        *,
+        among: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        context: dict[str, Any] | None = None,
+    ) -> list[Decision]: ...
 
     def ask(
         self,
@@ -109,6 +133,8 @@ class Campaign(Changes, Views):
         *,
         id: str | None = None,
         among: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        context: dict[str, Any] | None = None,
     ) -> Decision | list[Decision]:
         """Return the arm to play next, its money held; raise BudgetExhausted when nothing fits.
 
@@ -119,32 +145,18 @@ class Campaign(Changes, Views):
             way.
         id : str, optional
             A name of your own for the decision: asking again with it returns the same one.
-        among : sequence of str, optional
-            Choose only among these arms.
+        among, exclude : sequence of str, optional
+            Choose only among these arms; not among those.
+        context : dict, optional
+            What to note with the decision: plain data of at most 16 KiB.
         """
-        few = None if among is None else tuple(among)
         if n is None:
-            key = self._new_id() if id is None else _checked_id(id)
-            new = id is None
-            one: Decision = self._desk.serve(lambda turn: _granted(turn, key, few, new))
+            one: Decision = self._desk.serve(ask_of(id, among, exclude, context))
             return one
         if id is not None:
             raise InvalidInput("give n or id, not both: a batch has an id for each decision")
-        count = whole("n", n, 1, "how many decisions to ask for")
-        return cast(
-            "list[Decision]", self._desk.serve(lambda turn: self._several(turn, count, few))
-        )
-
-    def _several(self, turn: Turn, count: int, among: tuple[str, ...] | None) -> list[Decision]:
-        granted: list[Decision] = []
-        for _ in range(count):
-            try:
-                granted.append(_granted(turn, self._new_id(), among, True))
-            except BursarError:  # those that were granted are not lost with the one that was not
-                if not granted:
-                    raise
-                break
-        return granted
+        many: list[Decision] = self._desk.serve(ask_many_of(n, among, exclude, context))
+        return many
 
     def tell(
         self,
@@ -154,6 +166,7 @@ class Campaign(Changes, Views):
         *,
         report: str | None = None,
         rounding: Rounding | None = None,
+        token: str | None = None,
     ) -> Decision:
         """Book what a decision cost and brought, together or in two calls; twice is once.
 
@@ -169,65 +182,65 @@ class Campaign(Changes, Views):
             A name of your own for this report, so that sending it again is told from another one.
         rounding : {"up", "down", "nearest"}, optional
             For costs with more digits than the campaign keeps.
+        token : str, optional
+            What :meth:`token` gave for the decision: with it, an outcome is booked even if a
+            restored backup does not know the decision any more.
         """
-        units = None if cost is None else self.coin.units("cost", cost, rounding)
-        brought = reward if reward is None or type(reward) is float else real("reward", reward)
-        key = _id_of(decision)
+        orphan = None if token is None else self._orphan(decision, token)
         told: Decision = self._desk.serve(
-            lambda turn: Decision.of(turn.state, *telling.tell(turn, key, units, brought, report))
+            tell_of(self.config, decision, cost, reward, report, rounding, orphan)
         )
         return told
+
+    def token(self, decision: Decision) -> str:
+        """Return a word that vouches for a decision, should an older backup be restored."""
+        return self._seal.token(self.name, decision)
+
+    def _orphan(self, decision: Decision | str, token: str) -> Orphan:
+        return self._seal.opened(self.name, id_of(decision), token)
+
+    @cached_property
+    def _seal(self) -> Seal:
+        return Seal(self.store)
 
     def tell_many(self, outcomes: Sequence[Mapping[str, Any]]) -> list[Decision | BursarError]:
         """Book many outcomes in one commit: mappings with decision, cost, reward and report.
 
         What a rule refuses comes back as the error in its place; the others are booked.
         """
-        parsed = [self._parsed(one) for one in outcomes]
+        return self.together([self._told(one) for one in outcomes])
 
-        def work(turn: Turn) -> list[Decision | BursarError]:
-            booked: list[Decision | BursarError] = []
-            for one in parsed:
-                try:
-                    booked.append(Decision.of(turn.state, *telling.tell(turn, *one)))
-                except BursarError as error:
-                    booked.append(error)
-            return booked
-
-        return cast("list[Decision | BursarError]", self._desk.serve(work))
-
-    def _parsed(self, one: Mapping[str, Any]) -> tuple[str, int | None, float | None, str | None]:
-        extra = set(one) - {"decision", "cost", "reward", "report"}
-        if "decision" not in one or extra:
+    def _told(self, one: Mapping[str, Any]) -> Work:
+        if "decision" not in one or not _OUTCOME.issuperset(one):
             raise InvalidInput(
-                "an outcome has decision, cost, reward and report,"
+                "an outcome has decision, cost, reward, report, rounding and token,"
                 f" got {', '.join(map(repr, one)) or 'nothing'}"
             )
-        cost, reward = one.get("cost"), one.get("reward")
-        return (
-            _id_of(one["decision"]),
-            None if cost is None else self.coin.units("cost", cost),
-            None if reward is None else real("reward", reward),
-            one.get("report"),
-        )
+        token, told = one.get("token"), {key: one[key] for key in one if key != "token"}
+        orphan = None if token is None else self._orphan(one["decision"], token)
+        return tell_of(self.config, **told, orphan=orphan)
+
+    def together(self, works: Sequence[Work]) -> list[Any]:
+        """Do many works of :mod:`bursar.campaign.request` in one commit.
+
+        Each place of what is returned has the result of that work, or the error it ended with; if
+        the commit failed, all have that error.
+        """
+        return self._desk.together(works)
 
     def confirm(self, decision: Decision | str) -> Decision:
         """Say that the money of a decision is about to be spent (campaigns with ask_ttl)."""
-        key = _id_of(decision)
-        return cast(
-            Decision,
-            self._desk.serve(lambda turn: Decision.of(turn.state, *telling.confirm(turn, key))),
-        )
+        return cast(Decision, self._desk.serve(confirm_of(decision)))
 
-    def void(self, decision: Decision | str, reason: str = "not used") -> Decision:
+    def void(self, decision: Decision | str, reason: str = "not used", *, by: str = "") -> Decision:
         """Give the hold of a decision back: it was not used."""
-        key = _id_of(decision)
-        return cast(
-            Decision,
-            self._desk.serve(
-                lambda turn: Decision.of(turn.state, *telling.void(turn, key, reason))
-            ),
-        )
+        return cast(Decision, self._desk.serve(void_of(decision, reason, by)))
+
+    def void_many(
+        self, decisions: Sequence[Decision | str], reason: str = "not used", *, by: str = ""
+    ) -> list[Decision | BursarError]:
+        """Give many holds back in one commit; what a rule refuses comes back as the error."""
+        return self.together([void_of(one, reason, by) for one in decisions])
 
     def correct(
         self,
@@ -235,26 +248,16 @@ class Campaign(Changes, Views):
         cost: Amount | None = None,
         reward: float | None = None,
         reason: str = "",
+        *,
+        by: str = "",
     ) -> Decision:
         """Put an outcome right that was told wrongly; the first telling stays in the log."""
-        units = None if cost is None else self.coin.units("cost", cost)
-        brought = None if reward is None else real("reward", reward)
-        key = _id_of(decision)
-
-        def work(turn: Turn) -> Decision:
-            choice = telling.correct(turn, key, units, brought, reason)
-            return Decision.of(turn.state, choice, replayed=False)
-
+        work = correct_of(self.config, decision, cost, reward, reason, by)
         return cast(Decision, self._desk.serve(work))
 
     def decision(self, id: str) -> Decision:
         """Return a decision as it stands now."""
-        return cast(
-            Decision,
-            self._desk.serve(
-                lambda turn: Decision.of(turn.state, turn.known(id)[0], replayed=False)
-            ),
-        )
+        return cast(Decision, self._desk.serve(decision_of(id)))
 
     def expire(self) -> int:
         """End what is overdue now, and return how many; every ask and tell does so as well."""
@@ -346,24 +349,3 @@ class Campaign(Changes, Views):
     def close(self) -> None:
         """Give back files and connections; the campaign itself goes on."""
         self.store.close()
-
-    def _new_id(self) -> str:
-        # time first, as in UUIDv7, so that neighbours in time are neighbours in an index
-        return f"{self.clock.wall() // 1000:012x}{_CHANCE.getrandbits(80):020x}"
-
-
-def _checked_id(given: str) -> str:
-    if not isinstance(given, str) or not 1 <= len(given) <= 128 or not given.isprintable():
-        raise InvalidInput(f"id must be a text of 1 to 128 printable characters, got {given!r}")
-    return given
-
-
-def _granted(turn: Turn, key: str, among: tuple[str, ...] | None, new: bool) -> Decision:
-    return Decision.of(turn.state, *asking.ask(turn, key, among, new))
-
-
-def _id_of(decision: Decision | str) -> str:
-    found = getattr(decision, "id", decision)
-    if not isinstance(found, str):
-        raise InvalidInput(f"a decision is what ask() returned, or its id, got {decision!r}")
-    return found

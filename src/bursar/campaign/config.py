@@ -46,6 +46,13 @@ class Config:
         Decisions that may wait for their outcome at the same time.
     overruns : int
         Costs above their hold after which an arm is paused; 0: never.
+    on_failure : {"uniform", "refuse"}
+        What an ask does when the policy fails: any arm that fits, or none.
+    patience : float
+        Seconds that the policy may take for a choice; a slower one stands, and is flagged.
+    on_change : {"flag", "reset", "ignore"}
+        What happens when the mean cost or reward of an arm is found to have changed: it is shown,
+        or the arm is learned anew as well, or nobody looks.
     explore : float
         Share of asks that go to an arm at random, so that a replay can answer what-if questions.
     min_cost : str or None
@@ -65,6 +72,9 @@ class Config:
     default_reward: float | None = None
     max_open: int = 10_000
     overruns: int = 3
+    on_failure: Literal["uniform", "refuse"] = "uniform"
+    patience: float = 1.0
+    on_change: Literal["flag", "reset", "ignore"] = "flag"
     explore: float = 0.0
     min_cost: str | None = None
     seed: int = 0
@@ -84,12 +94,18 @@ class Config:
                 f"default_reward must be in the reward_range [{low:g}, {high:g}],"
                 f" got {self.default_reward!r}"
             )
-        for name in ("ask_ttl", "hold_ttl", "reward_ttl"):
+        for name in ("ask_ttl", "hold_ttl", "reward_ttl", "patience"):
             value = getattr(self, name)
             if value is not None and not 0.0 < real(name, value) < 1e10:
                 raise InvalidInput(f"{name} must be a number of seconds above 0, got {value!r}")
         if self.on_lapse not in ("charge", "release"):
             raise InvalidInput(f"on_lapse must be 'charge' or 'release', got {self.on_lapse!r}")
+        if self.on_failure not in ("uniform", "refuse"):
+            raise InvalidInput(f"on_failure must be 'uniform' or 'refuse', got {self.on_failure!r}")
+        if self.on_change not in ("flag", "reset", "ignore"):
+            raise InvalidInput(
+                f"on_change must be 'flag', 'reset' or 'ignore', got {self.on_change!r}"
+            )
         if not 0.0 <= real("explore", self.explore) <= 1.0:
             raise InvalidInput(f"explore must be a share in [0, 1], got {self.explore!r}")
         whole("max_open", self.max_open, 1, "10,000 by default")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
+
+from msgspec import Struct
 
 from bursar.campaign.records import Choice
 from bursar.campaign.state import State
 from bursar.money import Coin
 
-__all__ = ["Decision"]
+__all__ = ["Decision", "decided"]
 
 
-class Decision:
+class Decision(Struct, frozen=True, gc=False):
     """Which arm to play, and what may be spent on it; as it stood when it was returned.
 
     Attributes
@@ -23,14 +26,14 @@ class Decision:
         Key of the arm.
     hold : Decimal
         What is reserved: the most it should cost.
-    expires_at : datetime
-        When the hold lapses without an outcome.
+    at, expires_at : datetime
+        When it was made; when the hold lapses without an outcome.
     propensity : float or None
         How likely this arm was; None if the policy draws in a way that nobody can tell.
     constrained : bool
         Whether arms were left out because they no longer fit into the budget.
     replayed : bool
-        Whether this is the answer to an earlier ask with the same id.
+        Whether this is the answer to an earlier call with the same id.
     money, reward_state : str
         held, confirmed, settled, voided, released or lapsed; pending, observed, defaulted, late or
         none.
@@ -40,52 +43,50 @@ class Decision:
         What it brought, once that was told.
     seq : int
         Number of its event in the log.
+    context : dict or None
+        What the asker wanted to have noted.
     """
 
-    __slots__ = (
-        "_coin", "_cost", "_expires", "_hold", "arm", "constrained", "id", "money", "propensity",
-        "replayed", "reward", "reward_state", "seq",
-    )  # fmt: skip
-
-    def __init__(self, coin: Coin, arm: str, choice: Choice, replayed: bool) -> None:
-        self._coin = coin
-        self._hold = choice.hold
-        self._cost = choice.cost
-        self._expires = choice.expires
-        self.id = choice.id
-        self.arm = arm
-        self.propensity = choice.propensity
-        self.constrained = choice.constrained
-        self.replayed = replayed
-        self.money = choice.money
-        self.reward_state = choice.rewarded
-        self.reward = choice.reward
-        self.seq = choice.seq
-
-    @classmethod
-    def of(cls, state: State, choice: Choice, replayed: bool) -> Decision:
-        """Return a decision of a campaign in the user's units."""
-        return cls(state.config.coin, state.arms[choice.arm].key, choice, replayed)
+    id: str
+    arm: str
+    seq: int
+    coin: Coin
+    hold_units: int
+    ts: int
+    expires: int
+    propensity: float | None
+    constrained: bool
+    replayed: bool
+    money: str
+    reward_state: str
+    cost_units: int | None
+    reward: float | None
+    context: dict[str, Any] | None
 
     @property
     def hold(self) -> Decimal:
         """What is reserved."""
-        return self._coin.amount(self._hold)
+        return self.coin.amount(self.hold_units)
 
     @property
     def cost(self) -> Decimal | None:
         """What it did cost."""
-        return None if self._cost is None else self._coin.amount(self._cost)
+        return None if self.cost_units is None else self.coin.amount(self.cost_units)
+
+    @property
+    def at(self) -> datetime:
+        """When it was made."""
+        return datetime.fromtimestamp(self.ts / 1e6, UTC)
 
     @property
     def expires_at(self) -> datetime:
         """When the hold lapses."""
-        return datetime.fromtimestamp(self._expires / 1e6, UTC)
+        return datetime.fromtimestamp(self.expires / 1e6, UTC)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
             return NotImplemented
-        names = ("id", "arm", "_hold", "money", "reward_state", "_cost", "reward", "seq")
+        names = ("id", "arm", "hold_units", "money", "reward_state", "cost_units", "reward", "seq")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __hash__(self) -> int:
@@ -94,3 +95,12 @@ class Decision:
     def __repr__(self) -> str:
         outcome = "" if self.cost is None else f", cost={self.cost}, reward={self.reward}"
         return f"Decision({self.id!r}, arm={self.arm!r}, hold={self.hold}, {self.money}{outcome})"
+
+
+def decided(state: State, choice: Choice, replayed: bool) -> Decision:
+    """Return a decision of a campaign as it stands."""
+    return Decision(
+        choice.id, state.arms[choice.arm].key, choice.seq, state.config.coin, choice.hold,
+        choice.ts, choice.expires, choice.propensity, choice.constrained, replayed,
+        choice.money, choice.rewarded, choice.cost, choice.reward, choice.context,
+    )  # fmt: skip

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from bursar.campaign.clock import Clock
+from bursar.campaign.clock import Clock, boot_of
 from bursar.campaign.snapshot import restored, taken
 from bursar.campaign.state import State
 from bursar.campaign.turn import Turn
@@ -19,11 +19,15 @@ from bursar.errors import BursarError, CorruptLedger, Overloaded, StorageUnavail
 from bursar.ledger import Session, Store
 from bursar.ledger.verify import check_chain
 
-__all__ = ["Desk"]
+__all__ = ["Desk", "Work"]
+
+Work = Callable[[Turn], Any]
+"""What a call does in a turn."""
 
 _LINE = 4096  # calls that may wait
 _TOGETHER = 256  # calls that share a commit
 _OFTEN = 10_000  # events between snapshots
+_SECOND = 1_000_000  # µs
 _STEP = 60_000_000  # µs by which a clock may be set without stopping the reaper
 
 
@@ -32,7 +36,7 @@ class _Call:
 
     __slots__ = ("done", "error", "result", "work")
 
-    def __init__(self, work: Callable[[Turn], Any]) -> None:
+    def __init__(self, work: Work) -> None:
         self.work = work
         self.done = False
         self.result: Any = None
@@ -51,29 +55,55 @@ class Desk:
         self._snapshot_at = 0
         self._lock = threading.Lock()
         self._line: deque[_Call] = deque()
-        self._offset: int | None = None
         self._step = 0
+        self._asked = 0  # when the store was asked for the next
+        self._offset = self._known_offset()
 
-    def serve(self, work: Callable[[Turn], Any]) -> Any:
+    def serve(self, work: Work) -> Any:
         """Do work on the newest state and commit what it did; return its result."""
+        if self._line or not self._lock.acquire(False):
+            call = _Call(work)
+            self._stand_in_line(call)
+            if call.error is not None:
+                raise call.error
+            return call.result
+        refused = result = None  # nobody else is here: the same without what only many need
+        try:
+            with self.store.session(self.name) as session:
+                turn = self._turn(session)
+                try:
+                    result = work(turn)
+                except Exception as error:
+                    if turn.broken:
+                        raise
+                    refused = error
+                if turn.events:
+                    self._write(turn)
+        except BaseException as error:
+            self._state = None
+            failure = self._failure(error)
+            if failure is error or not isinstance(error, Exception):
+                raise
+            raise failure from error
+        finally:
+            self._lock.release()
+        if refused is not None:
+            raise refused
+        return result
+
+    def together(self, works: Sequence[Work]) -> list[Any]:
+        """Do many works with one commit; return the result of each, or the error it ended with."""
+        calls = [_Call(work) for work in works]
+        with self._lock:
+            self._serve(calls)
+        return [call.result if call.error is None else call.error for call in calls]
+
+    def _stand_in_line(self, call: _Call) -> None:
         if len(self._line) >= _LINE:
             raise Overloaded(
                 f"{_LINE:,} calls wait for the ledger of {self.name!r}; nothing was reserved,"
                 " try again in a moment"
             )
-        call = _Call(work)
-        if not self._line and self._lock.acquire(blocking=False):  # nobody else is here
-            try:
-                self._serve([call])
-            finally:
-                self._lock.release()
-        else:
-            self._stand_in_line(call)
-        if call.error is not None:
-            raise call.error
-        return call.result
-
-    def _stand_in_line(self, call: _Call) -> None:
         self._line.append(call)
         with self._lock:
             if not call.done:
@@ -95,16 +125,11 @@ class Desk:
     def _serve(self, calls: list[_Call]) -> None:
         try:
             with self.store.session(self.name) as session:
-                state = self._caught_up(session)
-                wall = self.clock.wall()
-                turn = Turn(state, session, wall, self._clock_is_steady(wall))
+                turn = self._turn(session)
                 for call in calls:
                     self._do(call, turn)
                 if turn.events:
-                    session.append(turn.events, state.summary(turn.granted))
-                    if state.seq - self._snapshot_at >= _OFTEN:
-                        session.keep_snapshot(state.seq, taken(state))
-                        self._snapshot_at = state.seq
+                    self._write(turn)
         except BaseException as error:
             # whatever was not committed did not happen: read the truth from the store next time
             self._state = None
@@ -116,6 +141,22 @@ class Desk:
         finally:
             for call in calls:
                 call.done = True
+
+    def _turn(self, session: Session) -> Turn:
+        state = self._state
+        if state is None or state.seq != session.seq:
+            state = self._caught_up(session)
+        wall = self.clock.wall()
+        if wall < state.ts:  # it was set back, or another host is ahead
+            self._clock_is_steady(wall)
+        return Turn(state, session, wall, self._clock_is_steady)
+
+    def _write(self, turn: Turn) -> None:
+        state = turn.state
+        turn.session.append(turn.events, state.summary(turn.granted))
+        if state.seq - self._snapshot_at >= _OFTEN:
+            turn.session.keep_snapshot(state.seq, taken(state))
+            self._snapshot_at = state.seq
 
     def _failure(self, error: BaseException) -> BaseException:
         if isinstance(error, BursarError):
@@ -163,18 +204,39 @@ class Desk:
 
     def trust_clock(self) -> None:
         """Believe the time of day as it is now, after it was set."""
-        self._offset = None
+        self._offset = self.clock.wall() - self.clock.steady()
+        if boot := boot_of(self.clock):
+            self.store.put_paper("clock", boot, str(self._offset).encode())
+
+    def _known_offset(self) -> int:
+        """Return what the time of day is ahead of the steady clock.
+
+        It is kept in the store as long as the machine runs, so that a clock that was set while no
+        process was there to see it is noticed, too.
+        """
+        now, boot = self.clock.wall() - self.clock.steady(), boot_of(self.clock)
+        if boot:
+            self.store.add_paper("clock", boot, str(now).encode())  # unless there is one
+        return self._kept_offset(now)
+
+    def _kept_offset(self, default: int) -> int:
+        boot = boot_of(self.clock)
+        kept = self.store.papers("clock").get(boot) if boot else None
+        return default if kept is None else int(kept)
 
     def _clock_is_steady(self, wall: int) -> bool:
         """Tell whether the time of day ran as fast as time; a jump must not end all holds.
 
         After a jump nothing expires until someone says that the new time is right.
         """
-        offset = wall - self.clock.steady()
-        if self._offset is None:
-            self._offset, self._step = offset, 0
-        step = offset - self._offset
+        steady = self.clock.steady()
+        step = wall - steady - self._offset
+        if abs(step) > _STEP and abs(steady - self._asked) > _SECOND:
+            self._asked = steady
+            self._offset = self._kept_offset(self._offset)  # another process may have been told
+            step = wall - steady - self._offset
         if abs(step) <= _STEP:
+            self._step = 0
             return True
         if abs(step - self._step) > _STEP:
             self.alarms.append(

@@ -58,7 +58,7 @@ def _room(state: State, ts: int) -> _Room:
 
 def _options(past: Past, room: _Room) -> list[Option]:
     state, asked = past.state, past.asked
-    among = among_of(asked)
+    among = among_of(state, asked)
     told = [_status(state, number, among, room) for number in range(len(state.arms))]
     told[asked.body["arm"]] = ("chosen", "")
     fits = [number for number, (status, _) in enumerate(told) if status in ("chosen", "open")]

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from bursar.campaign.arm_change import ArmChange, changes_of
 from bursar.campaign.forecast import Forecast
 from bursar.campaign.outlook import Known, Outlook, outlook_of
 from bursar.campaign.recent import DAY, recent_of
@@ -21,6 +22,7 @@ from bursar.money import Coin
 __all__ = ["Facts", "facts_of", "forecast_of"]
 
 RECENT = 7.0  # days
+_TOLD = 3  # arms that changed, in a sentence each
 _EVENTS = 10_000  # of the log that count as recent at most
 _LAST = 253_402_300_799 * 1_000_000  # the end of the year 9999, the last that dates can tell
 
@@ -36,6 +38,7 @@ class Facts:
     state: str
     now: int
     coin: Coin
+    changes: tuple[tuple[str, ArmChange], ...]  # of the last days, by the key of the arm
 
 
 def facts_of(turn: Turn) -> Facts:
@@ -58,7 +61,13 @@ def facts_of(turn: Turn) -> Facts:
         state.config.seed,
     )
     keys = tuple(arm.key for arm in state.arms)
-    return Facts(known, keys, needs, able, state.state, turn.now, state.config.coin)
+    since = turn.now - RECENT * DAY
+    changes = tuple(
+        (arm.key, changes_of(arm)[0])
+        for arm in state.arms
+        if arm.state != "retired" and any(one.ts >= since for one in arm.changed.values())
+    )
+    return Facts(known, keys, needs, able, state.state, turn.now, state.config.coin, changes)
 
 
 def forecast_of(facts: Facts, days: float | None) -> Forecast:
@@ -129,6 +138,20 @@ def _sentences(found: Forecast, facts: Facts, outlook: Outlook, unusable: int) -
             f"One more unit of budget would bring about {_between(found.value_of_unit)},"
             f" most of it spent on {found.margin}."
         )
+    yield from _changes(facts)
+
+
+def _changes(facts: Facts) -> Iterator[str]:
+    """Say which arms are not what they were: what is to come was worked out from their means."""
+    for key, change in facts.changes[:_TOLD]:
+        means = "it is learned anew" if change.reset else "this forecast mixes both"
+        yield (
+            f"The mean {change.what} of {key} went from {number(change.before)} to"
+            f" {number(change.after)} lately: {means}."
+        )
+    more = len(facts.changes) - _TOLD
+    if more > 0:
+        yield f"So did that of {more:,} other {'arm' if more == 1 else 'arms'}."
 
 
 def _plays(found: Forecast, waits: bool) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from bursar.campaign.config import Config
 from bursar.campaign.state import State
+from bursar.campaign.words import words
 from bursar.errors import CampaignExists, InvalidInput, nearest
 from bursar.ledger import Event, MemoryStore, Store
 from bursar.money import Amount
@@ -45,12 +46,14 @@ def created(
     arms: Mapping[str, Amount],
     caps: Mapping[str, Amount],
     now: int,
+    by: str = "",
 ) -> None:
     """Write the first event of a campaign; one that is there already must be the same."""
     if not isinstance(name, str) or not 1 <= len(name) <= 100 or not name.isprintable():
         raise InvalidInput(f"name must be a text of 1 to 100 characters, got {name!r}")
     body = _body(name, config, budget, arms, caps)
-    first = Event(1, now, "created", "", body)
+    who = {"by": words("by", by)} if by else {}
+    first = Event(1, now, "created", "", body | who)
     summary = State(first).summary(granted=False)  # refuses what the policy cannot work with
     if name not in store.names():
         try:
@@ -60,7 +63,9 @@ def created(
         else:
             return
     before, _ = next(store.read(name))
-    differs = [key for key in body if _plain(before.body.get(key)) != _plain(body[key])]
+    # through Config, so that a rule that an older bursar did not know counts as its default
+    old = before.body | {"config": Config.of(before.body["config"]).body()}
+    differs = [key for key in body if _plain(old.get(key)) != _plain(body[key])]
     if differs:
         raise CampaignExists(
             f"there is a campaign {name!r} already, with other {', '.join(differs)};"

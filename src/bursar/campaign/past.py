@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from msgspec import json
-
 from bursar.campaign.asking import ask
 from bursar.campaign.snapshot import restored
 from bursar.campaign.state import State
 from bursar.campaign.turn import Turn
-from bursar.errors import BursarError, UnknownDecision
+from bursar.campaign.wish import wish_of
+from bursar.errors import BursarError, CannotAnswer, UnknownDecision
 from bursar.ledger import Event, Store, encoded
 
 __all__ = ["Past", "again", "among_of", "before"]
@@ -34,6 +33,11 @@ def before(store: Store, name: str, decision: str) -> Past:
             f"{name} never made a decision {decision!r}; pass what ask() returned"
         )
     asked, failure = own[0], None
+    if asked.kind != "asked":
+        raise CannotAnswer(
+            f"{decision!r} was granted before {name} was restored from a backup: the log from which"
+            " it was chosen is gone"
+        )
     state = restored(kept[1]) if kept is not None and kept[0] < asked.seq else None
     for event, _ in store.read(name, 0 if state is None else state.seq):
         if event.seq > asked.seq:
@@ -47,10 +51,9 @@ def before(store: Store, name: str, decision: str) -> Past:
     return Past(state, asked, failure)
 
 
-def among_of(asked: Event) -> tuple[str, ...] | None:
+def among_of(state: State, asked: Event) -> tuple[str, ...] | None:
     """Return the arms that an ask was restricted to, or None for all."""
-    text: str = asked.body["print"]
-    return None if text == "*" else tuple(json.decode(text))
+    return wish_of(asked.body["print"], None).keys(state.keys)
 
 
 def again(state: State, asked: Event) -> tuple[bool, str | None]:
@@ -59,9 +62,10 @@ def again(state: State, asked: Event) -> tuple[bool, str | None]:
     Returns whether the log says the same in every bit, and the arm that is chosen now.
     """
     session: Any = None  # the id is new to this state, so nobody looks into the log
-    turn = Turn(state, session, asked.ts, False)
+    wish = wish_of(asked.body["print"], asked.body.get("context"))
+    turn = Turn(state, session, asked.ts, lambda _: False)  # what was due then is in the log
     try:
-        choice, _ = ask(turn, asked.decision, among_of(asked), True)
+        choice, _ = ask(turn, asked.decision, wish, True)
     except BursarError:
         return False, None
     made = next(event for event in turn.events if event.kind == "asked")

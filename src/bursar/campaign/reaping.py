@@ -14,9 +14,9 @@ _MOST = 1000  # a turn; the rest comes at the next
 
 def reap(turn: Turn) -> int:
     """End what is overdue; return how many holds and waits ended."""
-    if not turn.may_reap:
-        return 0
     state = turn.state
+    if not (state.deadlines and state.deadlines[0][0] <= turn.now and turn.is_steady(turn.now)):
+        return 0
     before, looked = len(turn.events), 0
     while state.deadlines and state.deadlines[0][0] <= turn.now and looked < _MOST:
         _, decision = heapq.heappop(state.deadlines)

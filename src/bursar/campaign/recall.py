@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bursar.campaign.records import Choice
+from bursar.campaign.records import Arm, Choice
 from bursar.campaign.state import day_of
 from bursar.ledger import Event
 
 __all__ = ["choice_of"]
 
 
-def choice_of(events: Sequence[Event]) -> Choice | None:
-    """Return a decision as its events left it, or None if there are none."""
+def choice_of(events: Sequence[Event], arms: Sequence[Arm] = ()) -> Choice | None:
+    """Return a decision as its events left it, or None if there are none.
+
+    ``arms`` say since when each is learned: what was learned before stays as it was.
+    """
     if not events:
         return None
     first, *rest = events
@@ -20,13 +23,15 @@ def choice_of(events: Sequence[Event]) -> Choice | None:
     choice = Choice(
         first.decision, first.seq, first.ts, body["arm"], body["hold"], day_of(first.ts),
         body["expires"], body["due"], body["print"], body["p"], body["constrained"],
+        body.get("context"),
     )  # fmt: skip
+    reset = arms[choice.arm].reset if arms else 0
     for event in rest:
-        _follow(choice, event)
+        _follow(choice, event, reset)
     return choice
 
 
-def _follow(choice: Choice, event: Event) -> None:
+def _follow(choice: Choice, event: Event, reset: int) -> None:
     body = event.body
     if event.kind == "confirmed":
         choice.money, choice.expires = "confirmed", body["expires"]
@@ -35,7 +40,7 @@ def _follow(choice: Choice, event: Event) -> None:
         if event.kind != "lapsed" and choice.rewarded == "pending":
             choice.rewarded = "none"
     elif event.kind in ("told", "defaulted", "corrected"):
-        if event.kind == "corrected":
+        if event.kind == "corrected" and choice.learned > reset:
             choice.learned = 0
         if "report" in body:
             choice.reports[body["report"]] = body["print"]

@@ -1,17 +1,26 @@
-"""What a campaign knows of an arm and of a decision; changed by events only."""
+"""What a campaign knows of an arm and of a decision; changed by events only.
+
+They are msgspec structs rather than dataclasses: one is made and dropped at every ask, and a
+struct is made in C. None of them can be part of a cycle, so the garbage collector need not look.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["OPEN", "Arm", "Cap", "Choice"]
+from msgspec import Struct, field
+
+__all__ = ["MADE", "OPEN", "Arm", "Cap", "Changed", "Choice"]
 
 OPEN = ("held", "confirmed")
 """States of the money of a decision in which its hold still counts."""
 
 
-@dataclass(slots=True)
-class Cap:
+MADE = ("asked", "adopted")
+"""Kinds of the first event of a decision: it was granted, or taken over after a restore."""
+
+
+class Cap(Struct, gc=False):
     """What may be spent within a scope, and what is."""
 
     cap: int | None = None
@@ -27,8 +36,19 @@ class Cap:
         return room if self.cap is None else min(room, self.cap - self.spent - self.held)
 
 
-@dataclass(slots=True)
-class Arm:
+class Changed(Struct, gc=False, frozen=True):
+    """A change of an arm's mean cost or reward that a test found; means in the user's units."""
+
+    what: str  # cost, reward
+    seq: int
+    ts: int
+    before: float
+    after: float
+    newer: int  # outcomes that the mean after it is of
+    reset: bool  # whether the arm was learned anew from there
+
+
+class Arm(Struct, gc=False):
     """One thing that money can go to."""
 
     key: str
@@ -39,11 +59,12 @@ class Arm:
     overruns: int = 0
     last: int = 0  # time of the last ask
     money: Cap = field(default_factory=Cap)
-    costs: list[int] = field(default_factory=list)  # the newest, for quantile holds
+    costs: list[int] = []  # the newest, for quantile holds
+    reset: int = 0  # number of the event since which it is learned
+    changed: dict[str, Changed] = {}  # the newest change of its cost, and of its reward
 
 
-@dataclass(slots=True)
-class Choice:
+class Choice(Struct, gc=False):
     """A decision: which arm, what it holds, and what became of it."""
 
     id: str
@@ -57,13 +78,14 @@ class Choice:
     fingerprint: str
     propensity: float | None = None
     constrained: bool = False
+    context: dict[str, Any] | None = None  # what the asker wanted to have noted
     money: str = "held"  # held, confirmed, settled, voided, released, lapsed
     rewarded: str = "pending"  # pending, observed, defaulted, late, none
     cost: int | None = None
     reward: float | None = None
     charged: int = 0  # what of it is in `spent`
     learned: int = 0  # number of the event at which it was learned from
-    reports: dict[str, str] = field(default_factory=dict)
+    reports: dict[str, str] = {}
 
     @property
     def done(self) -> bool:

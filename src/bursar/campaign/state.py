@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import heapq
 import math
+from collections.abc import Sequence
+from heapq import heapify, heappush
 from typing import Any
 
-from bursar.campaign.brain import Brain
+from bursar.campaign.arm_change import changes_of
+from bursar.campaign.brain import COST, REWARD, Brain
 from bursar.campaign.config import Config
-from bursar.campaign.records import OPEN, Arm, Cap, Choice
+from bursar.campaign.records import OPEN, Arm, Cap, Changed, Choice
 from bursar.ledger import Event
 from bursar.ledger.store import Summary
 from bursar.policies import policy as policy_of
 
 __all__ = ["State", "day_of"]
 
+_DAY = 86_400_000_000  # µs
 _ENOUGH = 30  # costs before a quantile of them is trusted
 _FLAGS = 20  # of the newest troubles, kept for an operator
 _NEWEST = 1000  # costs of an arm that quantile holds look at
@@ -22,7 +25,7 @@ _NEWEST = 1000  # costs of an arm that quantile holds look at
 
 def day_of(ts: int) -> int:
     """Return the day of a time, counted from 1970 in UTC: days neither skip nor repeat an hour."""
-    return ts // 86_400_000_000
+    return ts // _DAY
 
 
 def _take(costs: list[int], before: int | None, cost: int) -> None:
@@ -43,6 +46,12 @@ class State:
         self.config = Config.of(body["config"])
         self._unit = 10.0**self.config.coin.exponent
         self._quantile = self.config.quantile
+        ask_ttl = self.config.ask_ttl
+        lives = self.config.hold_ttl if ask_ttl is None else ask_ttl
+        self.lives = round(lives * 1e6)  # µs of a hold, and of the wait for a reward
+        self.waits = round(self.config.reward_ttl * 1e6)
+        self.patience = self.config.patience * 1e9
+        self.low, self.high = self.config.reward_range
         self.budget: int = body["budget"]
         self.spent = self.held = self.overrun = 0
         self.stored = "active"  # active, paused, closed, unreconciled
@@ -59,10 +68,10 @@ class State:
         self._seen_version, self._plain, self._most = -1, False, 0
         self._least: int | None = None
         self.brain = Brain(
-            policy_of(self.config.policy), self.config.reward_range, self.config.seed
-        )
-        for key, max_cost in body["arms"]:
-            self._add(key, max_cost)
+            policy_of(self.config.policy), self.config.reward_range, self.config.seed,
+            self.config.on_change != "ignore",
+        )  # fmt: skip
+        self._add(body["arms"])
         for scope, cap in body["caps"].items():
             self._cap(scope, cap)
         if not empty:
@@ -122,7 +131,8 @@ class State:
     def summary(self, granted: bool) -> Summary:
         """Return the row that a store keeps beside the log."""
         now = "active" if self.stored == "active" and self.all_fit() else self.state
-        return Summary(now, self.budget, self.spent, self.held, granted)
+        # one a commit: Summary(…) would make the same, three times as slowly
+        return tuple.__new__(Summary, (now, self.budget, self.spent, self.held, granted))
 
     # changing
 
@@ -132,20 +142,26 @@ class State:
         self.seq, self.ts = event.seq, event.ts
 
     def _on_asked(self, event: Event, body: dict[str, Any]) -> None:
-        number = body["arm"]
-        choice = Choice(
-            event.decision, event.seq, event.ts, number, body["hold"], day_of(event.ts),
-            body["expires"], body["due"], body["print"], body["p"], body["constrained"],
+        number, hold, ts, day = body["arm"], body["hold"], event.ts, event.ts // _DAY
+        expires, due = body["expires"], body["due"]
+        self.choices[event.decision] = Choice(
+            event.decision, event.seq, ts, number, hold, day, expires, due, body["print"],
+            body["p"], body["constrained"], body.get("context"),
         )  # fmt: skip
-        self.choices[choice.id] = choice
-        self._remind(choice)
+        if len(self.deadlines) > 4 * len(self.choices) + 1000:
+            self.rebuild_deadlines()
+        heappush(self.deadlines, (expires if expires < due else due, event.decision))
         arm = self.arms[number]
         arm.open += 1
         arm.asks += 1
-        arm.last = event.ts
+        arm.last = ts
+        arm.money.held += hold
+        (self.days.get(day) or self._day(day)).held += hold
+        self.held += hold
         self.asks += 1
-        self._hold(choice, choice.hold)
         self.brain.asked(number)
+
+    _on_adopted = _on_asked  # all the same, but for the promise that a grant keeps
 
     def _on_confirmed(self, event: Event, body: dict[str, Any]) -> None:
         choice = self.choices[event.decision]
@@ -153,18 +169,20 @@ class State:
         self._remind(choice)
 
     def _on_told(self, event: Event, body: dict[str, Any]) -> None:
-        choice = self._choice(event)
+        choice = self.choices.get(event.decision) or self._choice(event)
         if "report" in body:
             choice.reports[body["report"]] = body["print"]
         if "cost" in body:
             self._settle(choice, body["cost"])
         if "reward" in body:
             choice.reward = body["reward"]
-            late = body.get("late", False)
-            choice.rewarded = "late" if late else "observed"
-            if not late:
-                self.reward += choice.reward
-        self._study(choice, event.seq)
+            if "late" in body:
+                choice.rewarded = "late"
+            else:
+                choice.rewarded = "observed"
+                self.reward += body["reward"]
+        news = REWARD if choice.rewarded == "observed" else 0
+        self._study(choice, event.seq, news + COST if "cost" in body else news)
 
     def _on_defaulted(self, event: Event, body: dict[str, Any]) -> None:
         choice = self._choice(event)
@@ -175,7 +193,7 @@ class State:
 
     def _on_corrected(self, event: Event, body: dict[str, Any]) -> None:
         choice = self._choice(event)
-        if choice.learned:
+        if choice.learned > self.arms[choice.arm].reset:  # else it is forgotten already
             self.brain.forget(choice.arm, choice.reward or 0.0, self._cost(choice), choice.learned)
             choice.learned = 0
         if "report" in body:
@@ -199,7 +217,7 @@ class State:
         self._end(event.decision, "lapsed", body["charge"])
 
     def _on_arm_added(self, event: Event, body: dict[str, Any]) -> None:
-        self._add(body["key"], body["max_cost"])
+        self._add([(body["key"], body["max_cost"])])
         self.know()
         self.version += 1
 
@@ -247,18 +265,37 @@ class State:
         self.flags.append(f"policy-error at {event.seq}: {body['error']}")
         del self.flags[:-_FLAGS]  # a policy that fails, fails at every ask
 
+    def _on_policy_slow(self, event: Event, body: dict[str, Any]) -> None:
+        self.flags.append(f"policy-slow at {event.seq}: a choice took {body['seconds']:.3g} s")
+        del self.flags[:-_FLAGS]
+
+    def _on_changed(self, event: Event, body: dict[str, Any]) -> None:
+        number, what = self.keys[body["key"]], body["what"]
+        arm = self.arms[number]
+        reset = body["reset"]
+        arm.changed[what] = Changed(
+            what, event.seq, event.ts, body["before"], body["after"], body["newer"], reset
+        )
+        self.brain.accept(number, what)
+        if reset:
+            arm.reset = event.seq
+            self.brain.start_again(number)
+            if what == "cost":
+                arm.costs = []  # a quantile of old prices would hold too little, or too much
+        anew = "; it is learned anew" if reset else ""
+        self.flags.append(f"{arm.key} changed at {event.seq}: its {changes_of(arm)[0]}{anew}")
+        del self.flags[:-_FLAGS]
+
     # parts
 
     def _remind(self, choice: Choice) -> None:
-        """Note when to look at a decision again; now and then drop notes of those that are over."""
-        if len(self.deadlines) > 4 * len(self.choices) + 1000:
-            self.rebuild_deadlines()
-        heapq.heappush(self.deadlines, (self.next_look(choice), choice.id))
+        """Note when to look at a decision again."""
+        heappush(self.deadlines, (self.next_look(choice), choice.id))
 
     def rebuild_deadlines(self) -> None:
         """Note anew when to look at each open decision."""
         self.deadlines = [(self.next_look(c), c.id) for c in self.choices.values()]
-        heapq.heapify(self.deadlines)
+        heapify(self.deadlines)
 
     @staticmethod
     def next_look(choice: Choice) -> int:
@@ -287,15 +324,22 @@ class State:
 
     def _settle(self, choice: Choice, cost: int) -> None:
         """Book the truth: what it did cost, whatever was held or counted before."""
+        arm, hold, more = self.arms[choice.arm], choice.hold, cost - choice.charged
+        day = self.days.get(choice.day) or self._day(choice.day)
         if choice.money in OPEN:
-            self._hold(choice, -choice.hold)
-            self.arms[choice.arm].open -= 1
-        self._charge(choice, cost - choice.charged)
-        before = max((choice.cost or 0) - choice.hold, 0)
-        excess = max(cost - choice.hold, 0)
-        self.overrun += excess - before
-        arm = self.arms[choice.arm]
-        arm.overruns += bool(excess) - bool(before)
+            self.held -= hold
+            arm.money.held -= hold
+            day.held -= hold
+            arm.open -= 1
+        self.spent += more
+        arm.money.spent += more
+        day.spent += more
+        choice.charged = cost
+        if cost > hold or (choice.cost or 0) > hold:
+            before = max((choice.cost or 0) - hold, 0)
+            excess = max(cost - hold, 0)
+            self.overrun += excess - before
+            arm.overruns += bool(excess) - bool(before)
         if self._quantile is not None:  # nobody else looks at them
             _take(arm.costs, choice.cost, cost)
         choice.money, choice.cost = "settled", cost
@@ -311,15 +355,27 @@ class State:
         if choice.done:
             self._retire(choice)
 
-    def _study(self, choice: Choice, seq: int) -> None:
-        """Learn, once cost and reward are both known; a complete decision leaves the memory."""
-        waited = choice.done and self.choices.pop(choice.id, None) is not None
-        known = choice.cost is not None and choice.reward is not None
-        if known and choice.rewarded != "late" and not choice.learned:
-            reward = choice.reward or 0.0
-            self.brain.learn(choice.arm, reward, self._cost(choice), seq, waited)
+    def _study(self, choice: Choice, seq: int, news: int = 0) -> None:
+        """Learn, once cost and reward are both known; a complete decision leaves the memory.
+
+        ``news`` is what the tests for changes have not seen. What is corrected is no news to them,
+        nor is what was made up because nothing came in time: that is late, and would look like a
+        change to the worse.
+        """
+        waited = (
+            choice.rewarded != "pending"
+            and choice.money not in OPEN
+            and self.choices.pop(choice.id, None) is not None
+        )
+        reward, cost = choice.reward, choice.cost
+        known = cost is not None and reward is not None
+        if known and not choice.learned and choice.rewarded != "late":
+            self.brain.learn(choice.arm, reward or 0.0, (cost or 0) / self._unit, seq, waited, news)
             choice.learned = seq
-        elif waited:
+            return
+        if news & COST:
+            self.brain.paid(choice.arm, self._cost(choice))
+        if waited:
             self.brain.closed(choice.arm)
 
     def _retire(self, choice: Choice) -> None:
@@ -337,10 +393,12 @@ class State:
         was = event.body["was"]
         return Choice(**(was | {"reports": dict(was["reports"])}))  # events never change
 
-    def _add(self, key: str, max_cost: int) -> None:
-        self.keys[key] = len(self.arms)
-        self.arms.append(Arm(key, max_cost))
-        self.brain.add_arm(float(self.config.coin.amount(max_cost)))
+    def _add(self, arms: Sequence[tuple[str, int]]) -> None:
+        for key, max_cost in arms:
+            self.keys[key] = len(self.arms)
+            self.arms.append(Arm(key, max_cost))
+        amount = self.config.coin.amount
+        self.brain.add_arms([float(amount(max_cost)) for _, max_cost in arms])
 
     def _arm_state(self, key: str, state: str) -> None:
         self.arms[self.keys[key]].state = state

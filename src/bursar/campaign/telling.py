@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
+from msgspec.structs import asdict
+
+from bursar.campaign.orphan import Orphan, adopt
 from bursar.campaign.reaping import reap
 from bursar.campaign.records import OPEN, Choice
+from bursar.campaign.state import State
 from bursar.campaign.turn import Turn
 from bursar.campaign.words import words
 from bursar.errors import InvalidInput, OutcomeConflict
 
-__all__ = ["confirm", "correct", "tell", "void"]
+__all__ = ["confirm", "correct", "fits", "tell", "void"]
+
+_TOO_MUCH = 2**63  # units
 
 
 def tell(
-    turn: Turn, decision: str, cost: int | None, reward: float | None, report: str | None
+    turn: Turn,
+    decision: str,
+    cost: int | None,
+    reward: float | None,
+    report: str | None,
+    orphan: Orphan | None = None,
 ) -> tuple[Choice, bool]:
-    """Book what a decision cost and brought; True if that was told before, in the same words."""
+    """Book what a decision cost and brought; True if that was told before, in the same words.
+
+    ``orphan`` vouches for a decision that the log does not know.
+    """
     if report is not None:
         words("report", report, 1, 128)
     state = turn.state
@@ -25,67 +38,97 @@ def tell(
         reap(turn)
     if cost is None and reward is None:
         raise InvalidInput("tell must have a cost, a reward or both, got neither; void() undoes")
-    _in_range(turn, reward)
-    choice, recalled = turn.known(decision)
-    fingerprint = "" if report is None else f"{cost}/{reward!r}"
-    if report is not None and report in choice.reports:
-        if choice.reports[report] != fingerprint:
-            raise OutcomeConflict(
-                f"the report {report!r} of {decision!r} said {choice.reports[report]!r} before,"
-                f" now {fingerprint!r}; the first stands, correct() changes it"
-            )
+    if reward is not None and not state.low <= reward <= state.high:  # false for NaN, too
+        raise _out_of_range(turn, reward)
+    choice, recalled = state.choices.get(decision), False
+    if choice is None:
+        if orphan is not None and turn.find(decision)[0] is None:
+            adopt(turn, decision, orphan)
+        choice, recalled = turn.known(decision)
+    if report is not None and _said(choice, report, cost, reward):
         return choice, True
-    body: dict[str, Any] = {"report": report, "print": fingerprint} if report is not None else {}
-    news = _cost_news(turn, choice, cost) | _reward_news(turn, choice, reward)
+    news: dict[str, Any] = {}
+    if cost is not None and choice.cost != cost:
+        if choice.cost is not None:
+            raise _costs_otherwise(turn, choice, cost)
+        if cost > choice.hold:
+            fits(state, cost)
+        news["cost"] = cost
+    if reward is not None:
+        if choice.rewarded == "pending" and turn.now <= choice.due:
+            news["reward"] = reward
+        else:
+            _reward_news(turn, choice, reward, news)
     if not news:
         return choice, True
-    replaces = "reward" in news and choice.rewarded == "defaulted" and choice.reward is not None
+    replaces = choice.rewarded == "defaulted" and choice.reward is not None and "reward" in news
+    if report is not None:
+        news["report"], news["print"] = report, _print(cost, reward)
     if recalled:
-        body["was"] = asdict(choice)
-    turn.emit("corrected" if replaces else "told", decision, **body, **news)
+        news["was"] = asdict(choice)
+    turn.happen("corrected" if replaces else "told", decision, news)
     if recalled:
         choice, _ = turn.known(decision)  # as it is now
-    if "cost" in news:
+    if cost is not None and cost > choice.hold and "cost" in news:
         _pause_if_overrun(turn, choice)
     return choice, False
 
 
-def _cost_news(turn: Turn, choice: Choice, cost: int | None) -> dict[str, Any]:
-    if cost is None or choice.cost == cost:
-        return {}
-    if choice.cost is not None:
-        coin = turn.state.config.coin
-        raise OutcomeConflict(
-            f"{choice.id!r} did cost {coin.shown(choice.cost)}, now {coin.shown(cost)};"
-            " the first stands, correct() changes it"
+def fits(state: State, more: int) -> None:
+    """Refuse a cost after which the sum would be more than a database can keep."""
+    if state.spent + more >= _TOO_MUCH:
+        coin = state.config.coin
+        raise InvalidInput(
+            f"spent would be {coin.shown(state.spent + more)}, more than a ledger of"
+            f" {coin.exponent} decimals can keep; is the cost right?"
         )
-    return {"cost": cost}
 
 
-def _reward_news(turn: Turn, choice: Choice, reward: float | None) -> dict[str, Any]:
-    if reward is None:
-        return {}
+def _print(cost: int | None, reward: float | None) -> str:
+    return f"{cost}/{reward!r}"
+
+
+def _said(choice: Choice, report: str, cost: int | None, reward: float | None) -> bool:
+    """Tell whether a report said this before; refuse one that said something else."""
+    before = choice.reports.get(report)
+    if before is not None and before != _print(cost, reward):
+        raise OutcomeConflict(
+            f"the report {report!r} of {choice.id!r} said {before!r} before,"
+            f" now {_print(cost, reward)!r}; the first stands, correct() changes it"
+        )
+    return before is not None
+
+
+def _costs_otherwise(turn: Turn, choice: Choice, cost: int) -> OutcomeConflict:
+    coin = turn.state.config.coin
+    return OutcomeConflict(
+        f"{choice.id!r} did cost {coin.shown(choice.cost or 0)}, now {coin.shown(cost)};"
+        " the first stands, correct() changes it"
+    )
+
+
+def _reward_news(turn: Turn, choice: Choice, reward: float, news: dict[str, Any]) -> None:
     if choice.rewarded in ("observed", "late"):
         if choice.reward == reward:
-            return {}
+            return
         raise OutcomeConflict(
             f"{choice.id!r} did bring {choice.reward!r}, now {reward!r};"
             " the first stands, correct() changes it"
         )
     # what was made up, or will be as soon as somebody looks, is replaced by what is true
-    default = turn.state.config.default_reward
-    made_up = default is not None and choice.rewarded in ("pending", "defaulted")
-    late = turn.now > choice.due and not made_up
-    return {"reward": reward} | ({"late": True} if late else {})
+    news["reward"] = reward
+    if turn.now > choice.due:
+        default = turn.state.config.default_reward
+        if default is None or choice.rewarded not in ("pending", "defaulted"):
+            news["late"] = True
 
 
-def _in_range(turn: Turn, reward: float | None) -> None:
+def _out_of_range(turn: Turn, reward: float) -> InvalidInput:
     low, high = turn.state.config.reward_range
-    if reward is not None and not low <= reward <= high:  # false for NaN, too
-        raise InvalidInput(
-            f"reward must be in its range [{low:g}, {high:g}], got {reward!r};"
-            " a campaign is made with the reward_range that fits"
-        )
+    return InvalidInput(
+        f"reward must be in its range [{low:g}, {high:g}], got {reward!r};"
+        " a campaign is made with the reward_range that fits"
+    )
 
 
 def _pause_if_overrun(turn: Turn, choice: Choice) -> None:
@@ -109,9 +152,10 @@ def confirm(turn: Turn, decision: str) -> tuple[Choice, bool]:
     return choice, False
 
 
-def void(turn: Turn, decision: str, reason: str) -> tuple[Choice, bool]:
+def void(turn: Turn, decision: str, reason: str, by: str = "") -> tuple[Choice, bool]:
     """Give a hold back: the decision was not used."""
     words("reason", reason)
+    words("by", by)
     reap(turn)
     choice, _ = turn.known(decision)
     if choice.money in ("voided", "released"):
@@ -120,25 +164,31 @@ def void(turn: Turn, decision: str, reason: str) -> tuple[Choice, bool]:
         raise OutcomeConflict(
             f"{decision!r} is {choice.money} and cannot be voided; tell its cost, or correct() it"
         )
-    turn.emit("voided", decision, reason=reason)
+    turn.emit("voided", decision, reason=reason, **({"by": by} if by else {}))
     return choice, False
 
 
 def correct(
-    turn: Turn, decision: str, cost: int | None, reward: float | None, reason: str
+    turn: Turn, decision: str, cost: int | None, reward: float | None, reason: str, by: str = ""
 ) -> Choice:
     """Put an outcome right that was told wrongly: a new event, the old one stays in the log."""
     words("reason", reason)
+    words("by", by)
     reap(turn)
     if cost is None and reward is None:
         raise InvalidInput("correct must have a cost, a reward or both, got neither")
-    _in_range(turn, reward)
+    low, high = turn.state.low, turn.state.high
+    if reward is not None and not low <= reward <= high:
+        raise _out_of_range(turn, reward)
     choice, recalled = turn.known(decision)
     body: dict[str, Any] = {"was": asdict(choice)} if recalled else {}
     if cost is not None:
+        fits(turn.state, cost)
         body["cost"] = cost
     if reward is not None:
         body["reward"] = reward
+    if by:
+        body["by"] = by
     turn.emit("corrected", decision, reason=reason, **body)
     if recalled:
         choice, _ = turn.known(decision)  # as it is now

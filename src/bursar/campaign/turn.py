@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from msgspec import Struct
+
+from bursar.campaign.alarm import raise_alarms
 from bursar.campaign.recall import choice_of
 from bursar.campaign.records import Choice
 from bursar.campaign.state import State
@@ -13,24 +17,25 @@ from bursar.ledger import Event, Session
 __all__ = ["Turn"]
 
 
-class Turn:
+class Turn(Struct):
     """What the rules of a campaign look at and write to."""
 
-    __slots__ = ("broken", "events", "granted", "may_reap", "now", "session", "state")
-
-    def __init__(self, state: State, session: Session, now: int, may_reap: bool) -> None:
-        self.state = state
-        self.session = session
-        self.now = now
-        self.may_reap = may_reap
-        self.events: list[Event] = []
-        self.granted = False  # whether the last word on what is available was a grant
-        self.broken = False  # whether the state can no longer be trusted
+    state: State
+    session: Session
+    now: int
+    is_steady: Callable[[int], bool]  # whether a clock that shows this can be believed
+    events: list[Event] = []
+    granted: bool = False  # whether the last word on what is available was a grant
+    broken: bool = False  # whether the state can no longer be trusted
 
     def emit(self, kind: str, decision: str = "", **body: Any) -> Event:
         """Let something happen: number it, stamp it later than all before, take it into account."""
-        state = self.state
-        event = Event(state.seq + 1, max(state.ts + 1, self.now), kind, decision, body)
+        return self.happen(kind, decision, body)
+
+    def happen(self, kind: str, decision: str, body: dict[str, Any]) -> Event:
+        """Do as :meth:`emit` does, for those who have the body."""
+        state, now = self.state, self.now
+        event = Event(state.seq + 1, now if now > state.ts else state.ts + 1, kind, decision, body)
         try:
             state.apply(event)
         except BaseException:
@@ -41,6 +46,8 @@ class Turn:
         elif self.granted and state.budget < state.spent + state.held:
             self.granted = False  # a cut or an overrun after a grant is no fault of the grant
         self.events.append(event)
+        if state.brain.noticed:
+            raise_alarms(self)
         return event
 
     def find(self, decision: str) -> tuple[Choice | None, bool]:
@@ -49,7 +56,7 @@ class Turn:
         if here is not None:
             return here, False
         fresh = [event for event in self.events if event.decision == decision]
-        return choice_of([*self.session.of(decision), *fresh]), True
+        return choice_of([*self.session.of(decision), *fresh], self.state.arms), True
 
     def known(self, decision: str) -> tuple[Choice, bool]:
         """Return a decision as :meth:`find` does; refuse one that was never made."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from bursar.campaign.arm_view import ArmView, arm_views
-from bursar.campaign.decision import Decision
+from bursar.campaign.decision import Decision, decided
 from bursar.campaign.explaining import explained
 from bursar.campaign.explanation import Explanation
 from bursar.campaign.forecast import Forecast
 from bursar.campaign.foreseeing import facts_of, forecast_of
+from bursar.campaign.records import OPEN
 from bursar.campaign.snapshot import taken
+from bursar.campaign.status import Status, status_of
+from bursar.campaign.turn import Turn
 from bursar.campaign.verification import Verification, verified
 
 if TYPE_CHECKING:
@@ -30,6 +33,20 @@ class Views:
     def arms(self) -> list[ArmView]:
         """Return every arm: counts, money, means and reward per cost with 95% intervals."""
         return cast("list[ArmView]", self._desk.serve(lambda turn: arm_views(turn.state)))
+
+    def status(self) -> Status:
+        """Return how the campaign stands: money, counts and rules of one moment."""
+        return cast(Status, self._desk.serve(lambda turn: status_of(turn.state, turn.now)))
+
+    def holds(self) -> list[Decision]:
+        """Return the decisions whose money is held, the oldest first."""
+
+        def work(turn: Turn) -> list[Decision]:
+            found = [one for one in turn.state.choices.values() if one.money in OPEN]
+            found.sort(key=lambda one: one.seq)
+            return [decided(turn.state, one, replayed=False) for one in found]
+
+        return cast("list[Decision]", self._desk.serve(work))
 
     def explain(self, decision: Decision | str) -> Explanation:
         """Return why a decision was what it was, from the log as it was then.

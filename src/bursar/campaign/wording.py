@@ -33,7 +33,7 @@ class Case(NamedTuple):
 
 
 def worded(case: Case) -> tuple[str, ...]:
-    """Return two sentences; a third if the log and the choice made again differ."""
+    """Return two sentences; more if the arm changed, or the choice made again differs."""
     said = {
         "index": _by_index,
         "first": _first,
@@ -41,7 +41,7 @@ def worded(case: Case) -> tuple[str, ...]:
         "explored": _explored,
         "only": _only,
         "fallback": _fallback,
-    }[case.how](case)
+    }[case.how](case) + _changed(case)
     if case.verified or case.failure is not None:  # what failed then may work now
         return said
     other = "another" if case.now in (None, case.arm.key) else case.now
@@ -102,6 +102,15 @@ def _by_index(case: Case) -> tuple[str, ...]:
     return f"{arm.key} was chosen: {why}.", _left_out(case) or _compared(case, second)
 
 
+def _changed(case: Case) -> tuple[str, ...]:
+    """Return what had changed of the arm by then, if anything had."""
+    if not case.arm.arm.changed:
+        return ()
+    change = case.arm.arm.changed[0]
+    mixed = "" if change.reset else "; its averages mix both"
+    return (f"Its {change}{mixed}.",)
+
+
 def _compared(case: Case, second: Option) -> str:
     """Return how the chosen arm and the next best one look on average."""
     arm = case.arm
@@ -149,7 +158,13 @@ def _left_out(case: Case) -> str:
 def _first(case: Case) -> tuple[str, ...]:
     able = [case.arm, *case.rivals]
     tried = sum(one.tried > 0 for one in able)
-    if case.arm.tried:
+    change = next((one for one in case.arm.arm.changed if one.reset), None)
+    if change is not None and not case.arm.tried:
+        why = (
+            f"{case.arm.key} was chosen because it is learned anew since its mean {change.what}"
+            " changed: every arm is tried once."
+        )
+    elif case.arm.tried:
         why = f"{case.arm.key} was chosen although arms wait for their first try."
     else:
         why = f"{case.arm.key} was chosen because it was never tried: every arm is tried once."

@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from bursar.errors import CorruptLedger, InvalidInput, StorageUnavailable
-from bursar.files import whole_file
+from bursar.files import private_file, whole_file
 from bursar.ledger.event import Event
 from bursar.ledger.lock import FairLock
 from bursar.ledger.place import checked_place
@@ -89,6 +89,7 @@ def _restore(source: Path, target: Path) -> int:
     try:
         with whole_file(staged) as partial:
             _copy_file(source, partial)
+            private_file(partial)
             new = apsw.Connection(str(partial))
             migrate(new, lambda _: None)  # the backup itself stays as it is
             epoch = 1 + max(_epoch(new), _epoch(old) if old and version(old) else 0)
@@ -138,6 +139,7 @@ def _copy_file(source: Path, target: Path) -> None:
 
 
 def _copy(source: apsw.Connection, target: Path) -> int:
+    private_file(target)
     copy = apsw.Connection(str(target))
     try:
         with copy.backup("main", source, "main") as pages:

@@ -8,9 +8,10 @@ can change, drop or swap an event without all later hashes telling.
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 __all__ = ["GENESIS", "Event", "chained", "decoded", "encoded"]
 
@@ -21,7 +22,7 @@ _ENCODER = msgspec.json.Encoder(order="deterministic")
 _DECODER = msgspec.json.Decoder()
 
 
-class Event(NamedTuple):
+class Event(Struct, frozen=True, gc=False):
     """One thing that happened: number in the log, time (µs since 1970), kind, decision, details."""
 
     seq: int

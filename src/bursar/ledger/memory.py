@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from bursar.errors import CampaignExists, UnknownCampaign
 from bursar.ledger.event import GENESIS, Event, chained, encoded
-from bursar.ledger.store import Head, Summary
+from bursar.ledger.store import Head, Standing, Summary
 
 __all__ = ["MemoryStore"]
 
@@ -19,15 +19,24 @@ class _Log:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.events: list[Event] = []
-        self.decisions: defaultdict[str, list[Event]] = defaultdict(list)
+        self.seq = 0
         self.summary: Summary | None = None
+        self._indexed = 0  # events that are in the next
+        self._decisions: defaultdict[str, list[Event]] = defaultdict(list)
         self._kept: tuple[int, bytes] | None = None
+        self._before: tuple[int, Summary | None, tuple[int, bytes] | None] = 0, None, None
 
     def __enter__(self) -> _Log:
         self.lock.acquire()
+        self._before = self.seq, self.summary, self._kept
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.seq, self.summary, self._kept = self._before
+            del self.events[self.seq :]
+            self._indexed = 0
+            self._decisions.clear()
         self.lock.release()
 
     @property
@@ -40,14 +49,22 @@ class _Log:
         return self.events[seq:]
 
     def of(self, decision: str) -> list[Event]:
-        return list(self.decisions.get(decision, ()))
+        if self._indexed < len(self.events):  # few ask for the past of a decision
+            for event in self.events[self._indexed :]:
+                if event.decision:
+                    self._decisions[event.decision].append(event)
+            self._indexed = len(self.events)
+        return list(self._decisions.get(decision, ()))
 
     def append(self, events: Sequence[Event], summary: Summary) -> None:
-        self.events.extend(events)
-        for event in events:
-            if event.decision:
-                self.decisions[event.decision].append(event)
+        self.events += events
         self.summary = summary
+        self.seq = events[-1].seq
+
+    def standing(self, name: str) -> Standing:
+        """Return the row of this log."""
+        assert self.summary is not None  # there is one from the first event on
+        return Standing(name, *self.summary[:4], *self.head[:2])
 
     def snapshot(self) -> tuple[int, bytes] | None:
         return self._kept
@@ -63,6 +80,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._logs: dict[str, _Log] = {}
+        self._papers: dict[tuple[str, str], bytes] = {}
 
     def names(self) -> list[str]:
         """Return the campaigns there are."""
@@ -78,20 +96,44 @@ class MemoryStore:
 
     def session(self, name: str) -> _Log:
         """Open a transaction; an error on the way leaves the log as it was."""
-        return self._log(name)
+        try:
+            return self._logs[name]
+        except KeyError:
+            raise UnknownCampaign(f"no campaign named {name!r} in memory") from None
 
     def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
         """Yield events with their hashes."""
         before = GENESIS
-        for event in list(self._log(name).events):
+        for event in list(MemoryStore.session(self, name).events):
             before = chained(before, event, encoded(event.body))
             if event.seq > after:
                 yield event, before
 
+    def standings(self) -> list[Standing]:
+        """Return the row of every campaign."""
+        return [self._logs[name].standing(name) for name in self.names()]
+
+    def campaigns_of(self, decision: str) -> list[str]:
+        """Return the campaigns that made a decision of that id."""
+        return [name for name in self.names() if self._logs[name].of(decision)]
+
+    def papers(self, kind: str) -> dict[str, bytes]:
+        """Return the records of a kind."""
+        return {key: body for (of, key), body in sorted(self._papers.items()) if of == kind}
+
+    def add_paper(self, kind: str, id: str, body: bytes) -> bool:
+        """Keep a record unless there is one of that id."""
+        return self._papers.setdefault((kind, id), body) == body
+
+    def put_paper(self, kind: str, id: str, body: bytes | None) -> None:
+        """Keep a record, or none."""
+        if body is None:
+            self._papers.pop((kind, id), None)
+        else:
+            self._papers[kind, id] = body
+
+    def ping(self) -> None:
+        """Do nothing: memory is always there."""
+
     def close(self) -> None:
         """Do nothing: there is nothing to give back."""
-
-    def _log(self, name: str) -> _Log:
-        if name not in self._logs:
-            raise UnknownCampaign(f"no campaign named {name!r} in memory")
-        return self._logs[name]

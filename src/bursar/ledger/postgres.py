@@ -16,6 +16,7 @@ from bursar.ledger.event import Event
 from bursar.ledger.postgres_commit import create_campaign
 from bursar.ledger.postgres_error import place_of
 from bursar.ledger.postgres_history import Seen
+from bursar.ledger.postgres_papers import Papers
 from bursar.ledger.postgres_pool import Pool
 from bursar.ledger.postgres_rows import HASH, PAGE, column, row_of
 from bursar.ledger.postgres_session import PostgresSession
@@ -24,7 +25,7 @@ from bursar.ledger.store import Summary
 __all__ = ["PostgresStore"]
 
 
-class PostgresStore:
+class PostgresStore(Papers):
     """Campaigns in a database such as ``postgresql://user:secret@host/spend``.
 
     Their tables lie in the schema ``bursar``, which is made if it is not there. A session waits at

@@ -46,6 +46,11 @@ STEPS: tuple[LiteralString, ...] = (
         campaign bigint NOT NULL, seq bigint NOT NULL, body bytea NOT NULL,
         hash bytea NOT NULL CHECK (octet_length(hash) = 16), PRIMARY KEY (campaign, seq));
     """,
+    """
+    CREATE TABLE bursar.paper(
+        kind text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL, body bytea NOT NULL,
+        PRIMARY KEY (kind, id));
+    """,
 )  # the room in campaign's pages lets its rows change in place, without touching an index
 
 

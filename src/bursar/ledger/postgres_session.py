@@ -77,6 +77,11 @@ class PostgresSession:
         if kind is None and not self._sound:
             raise StorageUnavailable("an append of this session failed; nothing of it was booked")
 
+    @property
+    def seq(self) -> int:
+        """Number of the newest event there is."""
+        return self.head.seq
+
     def after(self, seq: int) -> list[Event]:
         """Return the events after a number, in order."""
         new = [event for event, _, _ in self._new if event.seq > seq]

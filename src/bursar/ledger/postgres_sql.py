@@ -95,6 +95,29 @@ FORGET = _statement(
     " FROM bursar.snapshot WHERE campaign = $1 ORDER BY seq DESC LIMIT 3) AS newest)",
     INT,
 )
+STANDINGS = _statement(
+    "standings", "SELECT name, state, budget, spent, held, seq, ts FROM bursar.campaign"
+)
+CAMPAIGNS_OF = _statement(
+    "campaigns_of",
+    "SELECT name FROM bursar.campaign AS c WHERE EXISTS (SELECT 1 FROM bursar.event"
+    " WHERE campaign = c.id AND decision = $1 AND decision <> '')",
+    TEXT,
+)
+PAPERS = _statement("papers", "SELECT id, body FROM bursar.paper WHERE kind = $1", TEXT)
+ADD_PAPER = _statement(
+    "add_paper", "INSERT INTO bursar.paper VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+    TEXT, TEXT, BYTES,
+)  # fmt: skip
+PUT_PAPER = _statement(
+    "put_paper",
+    "INSERT INTO bursar.paper VALUES ($1, $2, $3)"
+    " ON CONFLICT (kind, id) DO UPDATE SET body = EXCLUDED.body",
+    TEXT, TEXT, BYTES,
+)  # fmt: skip
+DROP_PAPER = _statement(
+    "drop_paper", "DELETE FROM bursar.paper WHERE kind = $1 AND id = $2", TEXT, TEXT
+)
 HANG_UP = _statement(
     "hang_up",
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", TEXT,

@@ -20,6 +20,7 @@ from bursar.ledger.event import Event
 from bursar.ledger.place import checked_place, path_of
 from bursar.ledger.sqlite_connection import connect_reader, disconnect, failure
 from bursar.ledger.sqlite_file import SQLiteFile
+from bursar.ledger.sqlite_papers import Papers
 from bursar.ledger.sqlite_rows import PAGE, START, append, event_of, insert_campaign
 from bursar.ledger.sqlite_session import SQLiteSession
 from bursar.ledger.store import Summary
@@ -31,7 +32,7 @@ _NUMBER = "SELECT id FROM campaign WHERE name = ?"
 _PAGE = 1000  # events that a reader takes at a time
 
 
-class SQLiteStore:
+class SQLiteStore(Papers):
     """Campaigns in a file such as ``sqlite:///spend.db``, which is made if it is not there.
 
     A session waits at most ``deadline`` seconds for those of other threads and processes.

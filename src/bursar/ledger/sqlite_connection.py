@@ -8,6 +8,7 @@ from pathlib import Path
 import apsw
 
 from bursar.errors import BursarError, CorruptLedger, StorageInUse, StorageUnavailable
+from bursar.files import private_file
 
 __all__ = ["checked_version", "connect", "connect_reader", "disconnect", "failure"]
 
@@ -37,6 +38,8 @@ def checked_version(found: str | None = None) -> None:
 def connect(path: Path, *, create: bool = False, vfs: str | None = None) -> apsw.Connection:
     """Open a file for writing: write-ahead log, every commit on the disk before it returns."""
     checked_version()
+    if create and vfs is None:
+        private_file(path)  # it has secrets, and SQLite would let everybody read them
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
     try:

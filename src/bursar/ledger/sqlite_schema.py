@@ -42,6 +42,11 @@ STEPS: tuple[str, ...] = (
         campaign INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL,
         hash BLOB NOT NULL) STRICT;
     """,
+    """
+    CREATE TABLE paper(
+        kind TEXT NOT NULL, id TEXT NOT NULL, body BLOB NOT NULL,
+        PRIMARY KEY(kind, id)) STRICT, WITHOUT ROWID;
+    """,
 )
 
 

@@ -67,6 +67,11 @@ class SQLiteSession:
         if kind is None and not self._sound:
             raise StorageUnavailable("a step of this session failed; nothing of it was booked")
 
+    @property
+    def seq(self) -> int:
+        """Number of the newest event there is."""
+        return self.head.seq
+
     def after(self, seq: int) -> list[Event]:
         """Return the events after a number, in order."""
         if seq >= self.head.seq:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from bursar.ledger.event import Event
 
-__all__ = ["Head", "Session", "Store", "Summary"]
+__all__ = ["Head", "Session", "Standing", "Store", "Summary"]
 
 
 class Head(NamedTuple):
@@ -39,12 +39,28 @@ class Summary(NamedTuple):
     granted: bool  # whether this transaction made a new hold
 
 
+class Standing(NamedTuple):
+    """A campaign's row as it stands: units of money as in the log, ``ts`` of its last event."""
+
+    name: str
+    state: str
+    budget: int
+    spent: int
+    held: int
+    seq: int
+    ts: int
+
+
 class Session(Protocol):
     """One transaction on the log of one campaign."""
 
     @property
     def head(self) -> Head:
-        """The newest event there is."""
+        """Where the log ends."""
+
+    @property
+    def seq(self) -> int:
+        """Number of the newest event there is."""
 
     def after(self, seq: int) -> list[Event]:
         """Return the events after a number, in order."""
@@ -78,6 +94,24 @@ class Store(Protocol):
 
     def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
         """Yield committed events with their stored hashes, without keeping writers waiting."""
+
+    def standings(self) -> list[Standing]:
+        """Return the row of every campaign, by name, without reading any log."""
+
+    def campaigns_of(self, decision: str) -> list[str]:
+        """Return the campaigns that made a decision of that id."""
+
+    def papers(self, kind: str) -> dict[str, bytes]:
+        """Return the small records of a kind that are kept beside the logs, by id."""
+
+    def add_paper(self, kind: str, id: str, body: bytes) -> bool:
+        """Keep a record unless there is one of that id; return whether it is ours that is kept."""
+
+    def put_paper(self, kind: str, id: str, body: bytes | None) -> None:
+        """Keep a record in place of an older one; None: keep none."""
+
+    def ping(self) -> None:
+        """Write and commit something small; raise StorageUnavailable if that fails."""
 
     def close(self) -> None:
         """Give back files and connections."""

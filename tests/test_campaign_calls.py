@@ -1,0 +1,205 @@
+"""Calls of a campaign that a service leans on: many in one commit, wishes, looks at the whole."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from bursar.campaign import Campaign
+from bursar.campaign.request import ask_many_of, ask_of, decision_of, tell_of, void_of
+from bursar.errors import (
+    BudgetExhausted,
+    IdempotencyMismatch,
+    InvalidInput,
+    OutcomeConflict,
+    StaleVersion,
+    StorageUnavailable,
+    UnknownArm,
+    UnknownDecision,
+)
+from bursar.ledger import MemoryStore
+
+
+def made(budget: str, arms: dict[str, str], **rules: Any) -> Campaign:
+    return Campaign("c", budget, arms, exponent=2, **rules)
+
+
+ARMS = {"small": "0.10", "large": "0.50", "huge": "2.00"}
+
+
+def test_many_works_share_a_commit_and_keep_their_own_results() -> None:
+    campaign = made("10", ARMS)
+    first = campaign.ask(id="one")
+    before = campaign.status().seq
+    results = campaign.together(
+        [
+            tell_of(campaign.config, "one", "0.05", 1.0),
+            tell_of(campaign.config, "nobody", "0.05", 1.0),
+            ask_of("two", among=["large"]),
+            ask_of("two", among=["small"]),
+            ask_many_of(3),
+            decision_of("one"),
+        ]
+    )
+    told, unknown, two, mismatch, three, looked = results
+    assert (told.id, told.cost, told.reward) == (first.id, Decimal("0.05"), 1.0)
+    assert isinstance(unknown, UnknownDecision)
+    assert two.arm == "large"
+    assert isinstance(mismatch, IdempotencyMismatch)
+    assert len(three) == 3
+    assert looked == told
+    assert campaign.status().seq == before + 1 + 1 + 3  # and nothing of what was refused
+    assert campaign.verify().events == before + 5
+
+
+def test_a_failed_commit_is_told_to_all() -> None:
+    class Full(MemoryStore):
+        full = False
+
+        def session(self, name: str) -> Any:
+            if self.full:
+                raise OSError(28, "No space left on device")
+            return super().session(name)
+
+    store = Full()
+    campaign = made("10", ARMS, storage=store)
+    store.full = True
+    results = campaign.together([ask_of("a"), ask_of("b")])
+    assert [type(one) for one in results] == [StorageUnavailable] * 2
+    store.full = False
+    assert campaign.open == 0
+    assert campaign.ask(id="a").replayed is False
+
+
+def test_arms_can_be_left_out() -> None:
+    campaign = made("100", ARMS)
+    arms = {campaign.ask(exclude=["huge"]).arm for _ in range(10)}
+    assert arms == {"small", "large"}
+    one = campaign.ask(among=["small", "large"], exclude=["large"], id="x")
+    assert one.arm == "small"
+    assert campaign.ask(among=["large", "small"], exclude=["large"], id="x").replayed
+    with pytest.raises(IdempotencyMismatch, match="'x'"):
+        campaign.ask(id="x")
+    with pytest.raises(UnknownArm, match="'hug'"):
+        campaign.ask(exclude=["hug"])
+    with pytest.raises(InvalidInput, match="leaves no arm"):
+        campaign.ask(exclude=list(ARMS))
+    with pytest.raises(InvalidInput, match="list of arms"):
+        campaign.ask(exclude="huge")
+    assert "small" in str(campaign.explain("x"))
+    assert campaign.verify(choices=True).choices == campaign.status().asks
+
+
+def test_a_context_is_noted_and_belongs_to_the_ask() -> None:
+    campaign = made("100", ARMS)
+    context = {"task": "qa", "user": {"tier": 2, "tags": ["a", None, 1.5]}}
+    decision = campaign.ask(id="x", context=context)
+    assert decision.context == context
+    assert campaign.ask(id="x", context=dict(reversed(context.items()))).replayed
+    with pytest.raises(IdempotencyMismatch):
+        campaign.ask(id="x", context={"task": "other"})
+    campaign.tell(decision, cost="0.01", reward=1.0)
+    assert campaign.decision("x").context == context  # brought back from the log
+    assert campaign.explain("x").verified
+    asked = next(event for event in campaign.events() if event.kind == "asked")
+    assert asked.body["context"] == context
+
+
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        ({"x": float("nan")}, "plain data"),
+        ({"x": object()}, "plain data"),
+        ({1: 2}, "plain data"),
+        (["x"], "mapping"),
+        ({"x": "y" * 20_000}, "at most 16,384 bytes, got 20,0"),
+    ],
+)
+def test_a_context_that_no_log_can_keep_is_refused(context: Any, said: str) -> None:
+    campaign = made("100", ARMS)
+    with pytest.raises(InvalidInput, match=said):
+        campaign.ask(context=context)
+    assert campaign.status().seq == 1
+
+
+def test_ids_of_a_batch_are_given_or_made() -> None:
+    campaign = made("0.35", {"x": "0.10"})
+    granted = campaign.together([ask_many_of(5, ids=list("abcde"))])[0]
+    assert [one.id for one in granted] == ["a", "b", "c"]  # what the budget allows
+    again = campaign.together([ask_many_of(3, ids=list("abc"))])[0]
+    assert [one.replayed for one in again] == [True] * 3
+    with pytest.raises(InvalidInput, match="2 different ids"):
+        ask_many_of(2, ids=["a", "a"])
+    with pytest.raises(BudgetExhausted) as told:
+        campaign.ask()
+    assert told.value.extra == {"available": "0.05", "held": "0.30"}
+    assert told.value.code == "budget-exhausted"
+
+
+def test_the_whole_stands_in_one_look() -> None:
+    campaign = made("10", ARMS, caps={"day": "5"})
+    first = campaign.ask(among=["large"])
+    second = campaign.ask(among=["huge"])
+    campaign.tell(first, cost="0.40", reward=0.5)
+    status = campaign.status()
+    assert (status.spent, status.held) == (Decimal("0.40"), Decimal("2.00"))
+    assert status.available == Decimal("7.60")
+    assert (status.day_cap, status.day_spent) == (Decimal(5), Decimal("0.40"))
+    assert (status.asks, status.open, status.arms) == (2, 1, 3)
+    assert status.max_asks == 76
+    assert status.oldest_hold == second.at == campaign.holds()[0].at
+    assert status.as_dict()["available"] == "7.60"
+    campaign.retire_arm("huge")
+    assert campaign.status().arms == 2
+
+
+def test_stuck_holds_are_given_back_together() -> None:
+    campaign = made("10", ARMS)
+    decisions = campaign.ask(4)
+    campaign.tell(decisions[1], cost="0.01")
+    results = campaign.void_many([*decisions, "nobody"], reason="the worker died")
+    kinds = [getattr(one, "money", None) or type(one) for one in results]
+    assert kinds == ["voided", OutcomeConflict, "voided", "voided", UnknownDecision]
+    assert campaign.holds() == []
+    assert campaign.held == 0
+    assert void_of(decisions[0])  # may be said again: it is done once
+    assert campaign.void(decisions[0]).replayed
+
+
+def test_budget_and_caps_change_together_or_not_at_all() -> None:
+    campaign = made("10", ARMS)
+    version = campaign.version
+    with pytest.raises(UnknownArm):
+        campaign.change(budget="20", caps={"day": "3", "arm:none": "1"})
+    with pytest.raises(InvalidInput, match="'day' or 'arm:KEY'"):
+        campaign.change(budget="20", caps={"week": "3"})
+    assert (campaign.budget, campaign.version) == (10, version)
+    campaign.change(budget="20", caps={"day": "3", "arm:huge": None}, by="ann", if_version=version)
+    assert (campaign.budget, campaign.status().day_cap) == (20, 3)
+    for change in (
+        lambda: campaign.change(budget="30", if_version=version),
+        lambda: campaign.pause(if_version=version),
+        lambda: campaign.add_arm("new", "1", if_version=version),
+        lambda: campaign.pause_arm("huge", if_version=version),
+        lambda: campaign.retire_arm("huge", if_version=version),
+        lambda: campaign.finish(if_version=version),
+    ):
+        with pytest.raises(StaleVersion):
+            change()
+    assert campaign.state == "active"
+
+
+def test_a_sum_that_no_database_can_keep_is_refused() -> None:
+    campaign = made("1", {"x": "0.01"}, overruns=0)
+    last = campaign.ask(12)
+    for one in last[:9]:
+        campaign.tell(one, cost="9999999999999999.99")  # overruns are booked as they are
+    with pytest.raises(InvalidInput, match="more than a ledger of 2 decimals can keep"):
+        campaign.tell(last[9], cost="9999999999999999.99")
+    with pytest.raises(InvalidInput, match="can keep"):
+        campaign.correct(last[0], cost="9999999999999999.98")
+    assert campaign.decision(last[9].id).money == "held"
+    campaign.tell(last[9], cost="0.01")
+    assert campaign.verify().events == 1 + 12 + 10

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+from service_app import ARMS, Api, api, service
+
+from bursar.campaign import Config
+from bursar.service.taken import NewCampaign
+
+__all__ = ["api", "service"]
+
+NEW = {"name": "llm", "budget": "25.00", "arms": ARMS, "policy": "omega-ucb:rho=0.25"}
+
+
+def test_a_campaign_is_made_once(api: Api) -> None:
+    rules = {"caps": {"day": "5.00"}, "currency": "EUR", "exponent": 4, "hold_ttl": 60, "seed": 7}
+    made = api.post("/v1/campaigns", NEW | rules)
+    assert made.status_code == 201
+    assert (made.headers["location"], made.headers["etag"]) == ("/v1/campaigns/llm", '"1"')
+    facts = made.json()
+    assert (facts["budget"], facts["available"], facts["currency"]) == ("25.0000",) * 2 + ("EUR",)
+    assert (facts["day_cap"], facts["arms"], facts["state"]) == ("5.0000", 2, "active")
+    assert (facts["config"]["hold_ttl"], facts["config"]["seed"]) == (60, 7)
+    before = api.ledger()
+    again = api.post("/v1/campaigns", NEW | rules)
+    assert (again.status_code, again.json()) == (200, facts)
+    other = api.post("/v1/campaigns", NEW | rules | {"budget": "26.00"})
+    assert (other.status_code, other.json()["code"]) == (409, "campaign-exists")
+    assert "with other budget" in other.json()["detail"]
+    assert api.ledger() == before
+
+
+def test_every_rule_of_a_campaign_can_be_told() -> None:
+    known = {field.name for field in msgspec.structs.fields(NewCampaign)}
+    rules = {field.name for field in dataclasses.fields(Config)} - {"coin"}
+    assert known == rules | {"name", "budget", "arms", "caps", "currency", "exponent", "by"}
+
+
+def test_campaigns_are_listed_in_pages_and_as_the_key_sees_them(api: Api) -> None:
+    for name in ("c", "a", "b"):
+        api.make(name)
+    first = api.get("/v1/campaigns?limit=2").json()
+    rest = api.get(f"/v1/campaigns?limit=2&after={first['next']}").json()
+    assert [one["name"] for one in first["campaigns"] + rest["campaigns"]] == ["a", "b", "c"]
+    assert rest["next"] is None
+    few = api.with_key("read", campaigns=["b"])
+    assert [one["name"] for one in few.get("/v1/campaigns").json()["campaigns"]] == ["b"]
+
+
+def test_a_change_names_the_version_it_is_a_change_of(api: Api) -> None:
+    api.make()
+    etag = api.get("/v1/campaigns/llm").headers["etag"]
+    missing = api.patch("/v1/campaigns/llm", {"budget": "2.00"})
+    assert (missing.status_code, missing.json()["code"]) == (428, "precondition-required")
+    changed = api.patch("/v1/campaigns/llm", {"budget": "2.00", "by": "ada"}, if_match=etag)
+    assert (changed.status_code, changed.json()["budget"]) == (200, "2.000000")
+    before = api.ledger()
+    for version in (etag, '"nonsense"'):
+        stale = api.patch("/v1/campaigns/llm", {"budget": "3.00"}, if_match=version)
+        assert (stale.status_code, stale.json()["code"]) == (412, "stale-version")
+    assert api.ledger() == before
+    newest = changed.headers["etag"]
+    assert api.patch("/v1/campaigns/llm", {"budget": "3.00"}, if_match=newest).status_code == 200
+    assert api.patch("/v1/campaigns/llm", {"budget": "4.00"}, if_match="*").status_code == 200
+    budgets = api.get("/v1/campaigns/llm/audit").json()["events"][1:]
+    assert [one["body"]["budget"] for one in budgets] == [2_000_000, 3_000_000, 4_000_000]
+    assert budgets[0]["body"]["by"].endswith("/ada")
+
+
+def test_budget_and_caps_change_together_or_not_at_all(api: Api) -> None:
+    api.make()
+    before = api.ledger()
+    refused = [
+        ({"budget": "2.00", "caps": {"arm:nobody": "1.00"}}, 404),
+        ({"budget": "2.00", "caps": {"week": "1.00"}}, 422),
+        ({"budget": "2.00", "caps": {"day": "-1"}}, 422),
+        ({}, 422),
+    ]
+    for body, status in refused:
+        assert api.patch("/v1/campaigns/llm", body, if_match="*").status_code == status
+    assert api.ledger() == before
+    body = {"budget": "2.00", "caps": {"day": "0.50", "arm:large": "0.10"}}
+    assert api.patch("/v1/campaigns/llm", body, if_match="*").json()["day_cap"] == "0.500000"
+    free = api.patch("/v1/campaigns/llm", {"caps": {"day": None}}, if_match="*").json()
+    assert (free["budget"], free["day_cap"]) == ("2.000000", None)
+
+
+def test_pause_resume_and_close(api: Api) -> None:
+    api.make()
+    etag = api.get("/v1/campaigns/llm").headers["etag"]
+    assert api.post("/v1/campaigns/llm:pause", {"by": "ada"}).json()["state"] == "paused"
+    stale = api.post("/v1/campaigns/llm:resume", {}, if_match=etag)
+    assert (stale.status_code, stale.json()["code"]) == (412, "stale-version")
+    assert api.post("/v1/campaigns/llm:resume").json()["state"] == "active"
+    gap = api.post("/v1/campaigns/llm:reconcile", {"gap": "0.10"})
+    assert (gap.status_code, gap.json()["code"]) == (409, "not-active")
+    assert api.post("/v1/campaigns/llm:close").json()["state"] == "closed"
+    assert api.post("/v1/campaigns/llm:resume").status_code == 409
+    kinds = [one["kind"] for one in api.get("/v1/campaigns/llm/audit").json()["events"]]
+    assert kinds == ["created", "paused", "resumed", "closed"]
+
+
+def test_arms_are_added_paused_resumed_and_retired(api: Api) -> None:
+    api.make()
+    added = api.post("/v1/campaigns/llm/arms", {"key": "medium", "max_cost": "0.01"})
+    assert (added.status_code, added.json()["max_cost"]) == (201, "0.010000")
+    path = "/v1/campaigns/llm/arms/medium"
+    paused = api.patch(path, {"state": "paused", "reason": "slow", "by": "ada"})
+    assert (paused.status_code, paused.json()["state"]) == (200, "paused")
+    assert api.patch(path, {"state": "active"}).json()["state"] == "active"
+    assert api.delete(f"{path}?by=ada").json()["state"] == "retired"
+    before = api.ledger()
+    assert api.patch(path, {"state": "active"}).status_code == 422
+    assert api.post("/v1/campaigns/llm/arms", {"key": "medium", "max_cost": "1"}).status_code == 422
+    unknown = api.delete("/v1/campaigns/llm/arms/smal")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown-arm")
+    assert "did you mean 'small'?" in unknown.json()["detail"]
+    assert api.ledger() == before
+    arms = api.get("/v1/campaigns/llm/arms").json()["arms"]
+    assert [(one["key"], one["state"]) for one in arms] == [
+        ("small", "active"), ("large", "active"), ("medium", "retired"),
+    ]  # fmt: skip
+
+
+def test_forecast_and_series(api: Api) -> None:
+    api.make()
+    for _ in range(3):
+        api.post(f"/v1/decisions/{api.ask()['id']}/outcome", {"cost": "0.001", "reward": 1})
+    assert api.get("/v1/campaigns/llm/forecast?days=7").json()["sentences"]
+    series = api.get("/v1/campaigns/llm/series?points=10").json()
+    assert (series["spent"][-1], series["asks"][-1]) == ("0.003000", 3)
+    assert len(series["t"]) <= 10
