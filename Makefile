@@ -3,10 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test browser check bench docs format clean
+.PHONY: demo serve test browser check bench docs format clean
 
 demo: .venv/ready-paper
 	$(BIN)/bursar reproduce --quick
+
+serve: .venv/ready-service
+	$(BIN)/bursar serve --demo $(SERVE)
 
 test: .venv/ready-test browser
 	$(BIN)/python -m pytest -n auto
@@ -24,11 +27,12 @@ check: .venv/ready-check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/ready-paper .venv-peers/ready
+bench: .venv/ready-paper .venv/ready-service .venv-peers/ready
 	$(BIN)/python benchmarks/policies.py
 	$(BIN)/python benchmarks/engine.py $(ARGS)
 	$(BIN)/python benchmarks/paper.py --engines $(PAPER)
 	$(BIN)/python benchmarks/campaign.py $(CAMPAIGN)
+	$(BIN)/python benchmarks/service.py $(SERVICE)
 
 docs: .venv/ready-docs
 	$(BIN)/python docs/pictures.py

@@ -7,7 +7,7 @@ import sys
 
 HEAVY = [
     "matplotlib", "PIL", "pandas", "polars", "pyarrow", "duckdb", "sqlite3", "apsw",
-    "psycopg", "starlette", "uvicorn", "httpx", "msgspec", "jinja2", "dask", "joblib", "typer",
+    "psycopg", "starlette", "uvicorn", "httpx2", "msgspec", "jinja2", "dask", "joblib", "typer",
     "rich", "click",
 ]  # fmt: skip
 

@@ -53,7 +53,7 @@ def test_a_policy_stands_for_itself_and_does_not_change():
     ("slug", "error", "message"),
     [
         ("omega-ubc", UnknownPolicy, "no policy named 'omega-ubc'; did you mean 'omega-ucb'?"),
-        ("", UnknownPolicy, "no policy named ''; known: omega-ucb, omega-star-ucb, eps-first,"),
+        ("", UnknownPolicy, "no policy named ''; known: omega-ucb, omega-star-ucb, sw-omega-ucb,"),
         ("omega-ucb:roh=1", UnknownParameter, "omega-ucb has no parameter 'roh'; did you mean 'rho'?"),
         ("bts:x=1", UnknownParameter, "bts has no parameter 'x'; known: ties"),
         ("omega-ucb:rho", InvalidSlug, "'omega-ucb:rho': 'rho' is not of the form parameter=value"),

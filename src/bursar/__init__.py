@@ -24,13 +24,16 @@ from bursar.version import __version__
 
 if TYPE_CHECKING:
     from bursar.campaign import Campaign, Decision
+    from bursar.client import AsyncClient, Client
 
 __all__ = [
     "POLICIES",
     "SETTINGS",
+    "AsyncClient",
     "Bernoulli",
     "Beta",
     "Campaign",
+    "Client",
     "Decision",
     "Empirical",
     "GeneralizedBernoulli",
@@ -54,11 +57,16 @@ __all__ = [
     "theory",
 ]
 
-_LATER = {"Campaign": "bursar.campaign", "Decision": "bursar.campaign"}
+_LATER = {
+    "AsyncClient": "bursar.client",
+    "Campaign": "bursar.campaign",
+    "Client": "bursar.client",
+    "Decision": "bursar.campaign",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Load what only campaigns need when it is asked for: simulations need no ledger."""
+    """Load what only campaigns need when it is asked for: simulations need no ledger or network."""
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'bursar' has no attribute {name!r}")

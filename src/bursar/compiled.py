@@ -15,10 +15,10 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit
+from numba import njit, typeof
 from numba.core.dispatcher import Dispatcher
 
-__all__ = ["compiled", "inlined", "interpreted", "specialize"]
+__all__ = ["compiled", "direct", "inlined", "interpreted", "specialize"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,6 +54,19 @@ def specialize(template: F, name: str, **functions: Callable[..., Any]) -> F:
     kernel = _rebound(template, functions)
     kernel.__qualname__ = f"{template.__name__}.{name}.{_digest(kernel)}"
     return cast(F, njit(cache=True, **_OPTIONS)(kernel))
+
+
+def direct(kernel: Callable[..., Any], *example: Any) -> Callable[..., Any]:
+    """Return a kernel's machine code for arguments of the types of an example, and no others.
+
+    A call through Numba looks at the type of every argument to find the code that fits, which costs
+    more than a short kernel does. What is returned trusts the caller instead: other types than
+    those of the example are read as if they were these.
+    """
+    dispatcher, type_of = cast(Any, kernel), cast(Any, typeof)
+    types = tuple(type_of(value) for value in example)
+    dispatcher.compile(types)
+    return cast("Callable[..., Any]", dispatcher.overloads[types].entry_point)
 
 
 def interpreted(kernel: F) -> F:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 __all__ = [
     "BudgetExhausted",
@@ -11,6 +11,7 @@ __all__ = [
     "CampaignExists",
     "CannotAnswer",
     "CorruptLedger",
+    "Forbidden",
     "IdempotencyMismatch",
     "InvalidData",
     "InvalidInput",
@@ -25,11 +26,15 @@ __all__ = [
     "NotActive",
     "OutcomeConflict",
     "Overloaded",
+    "PolicyFailed",
+    "RateLimited",
     "StaleVersion",
     "StorageInUse",
     "StorageUnavailable",
     "TapeTooLong",
+    "TooLarge",
     "TooManyOpen",
+    "Unauthenticated",
     "UnknownArm",
     "UnknownCampaign",
     "UnknownDecision",
@@ -43,29 +48,47 @@ __all__ = [
 class BursarError(Exception):
     """Whatever bursar raises on purpose; the message says what, the value got, and the way out."""
 
+    code = "error"
+    """What kind of error it is, in a word that programs in any language can compare."""
+
+    extra: Mapping[str, str] = {}
+    """What else a program may want to know, by name."""
+
 
 class InvalidInput(BursarError, ValueError):
     """A number, array or range that a function cannot work with."""
+
+    code = "invalid"
 
 
 class InvalidData(BursarError, ValueError):
     """A file whose content cannot be used; the message names the line where there is one."""
 
+    code = "invalid"
+
 
 class InvalidParameter(BursarError, ValueError):
     """A policy parameter outside its domain."""
+
+    code = "invalid"
 
 
 class InvalidSlug(BursarError, ValueError):
     """A policy slug that is not of the form ``name:parameter=value,parameter=value``."""
 
+    code = "invalid"
+
 
 class UnknownPolicy(BursarError, LookupError):
     """No policy has that name."""
 
+    code = "invalid"
+
 
 class UnknownParameter(BursarError, LookupError):
     """The policy has no parameter of that name."""
+
+    code = "invalid"
 
 
 class UnknownSetting(BursarError, LookupError):
@@ -78,6 +101,8 @@ class MissingData(BursarError, FileNotFoundError):
 
 class MissingKnowledge(BursarError, ValueError):
     """The policy must know something (the budget, a lower bound of the costs) and was not told."""
+
+    code = "invalid"
 
 
 class NoIndex(BursarError, TypeError):
@@ -119,62 +144,126 @@ class UnlikeWorkers(BursarError, RuntimeError):
 class CampaignExists(BursarError, ValueError):
     """A new campaign with the name of one that is there."""
 
+    code = "campaign-exists"
+
 
 class UnknownCampaign(BursarError, LookupError):
     """A campaign that is not in the store."""
+
+    code = "unknown-campaign"
 
 
 class UnknownDecision(BursarError, LookupError):
     """A decision that this campaign never made."""
 
+    code = "decision-unknown"
+
 
 class UnknownArm(BursarError, LookupError):
     """An arm that this campaign does not have."""
+
+    code = "unknown-arm"
 
 
 class BudgetExhausted(BursarError, RuntimeError):
     """No arm fits into what is left of the budget or of a cap."""
 
+    code = "budget-exhausted"
+
+
+class PolicyFailed(BursarError, RuntimeError):
+    """The policy of a campaign failed, and its rule is to refuse then."""
+
+    code = "policy-error"
+
 
 class NotActive(BursarError, RuntimeError):
     """A campaign that is paused, closed, overdrawn or not reconciled grants no asks."""
+
+    code = "not-active"
 
 
 class TooManyOpen(BursarError, RuntimeError):
     """More decisions wait for their outcome than the campaign allows."""
 
+    code = "too-many-open"
+
 
 class Overloaded(BursarError, RuntimeError):
     """More calls wait for the ledger than it can serve; nothing was reserved."""
+
+    code = "overloaded"
 
 
 class OutcomeConflict(BursarError, ValueError):
     """A second outcome that differs from the first, which stands."""
 
+    code = "outcome-conflict"
+
 
 class IdempotencyMismatch(BursarError, ValueError):
     """An id that was used before for something else."""
+
+    code = "idempotency-mismatch"
 
 
 class StaleVersion(BursarError, RuntimeError):
     """A change made from what is no longer the newest state."""
 
+    code = "stale-version"
+
 
 class StorageUnavailable(BursarError, OSError):
     """The ledger could not be written; nothing was acknowledged, nothing is decided from memory."""
+
+    code = "storage-unavailable"
 
 
 class StorageInUse(BursarError, OSError):
     """A file that another process owns, or that lies on a network file system."""
 
+    code = "storage-in-use"
+
 
 class CorruptLedger(BursarError, RuntimeError):
     """A log whose hashes or sums do not hold; the message has the first bad event."""
+
+    code = "corrupt-ledger"
 
 
 class NewerSchema(BursarError, RuntimeError):
     """A store that a newer bursar has written."""
 
+    code = "newer-schema"
+
 
 class CannotAnswer(BursarError, ValueError):
     """A log from which the question cannot be answered."""
+
+
+class Unauthenticated(BursarError, PermissionError):
+    """A call without a key, or with one that is not known, expired or revoked."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(BursarError, PermissionError):
+    """A key that may not do this."""
+
+    code = "forbidden"
+
+
+class RateLimited(BursarError, RuntimeError):
+    """More calls than a key may make; ``retry_after`` seconds later it may again."""
+
+    code = "rate-limited"
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class TooLarge(BursarError, ValueError):
+    """A body that is longer than is read."""
+
+    code = "too-large"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from bursar.errors import InvalidInput
 
-__all__ = ["new_folder", "whole_file"]
+__all__ = ["new_folder", "private_file", "whole_file"]
 
 
 @contextmanager
@@ -48,3 +48,9 @@ def new_folder(path: Path) -> Path:
             " give --out a folder that can be written"
         ) from error
     return path
+
+
+def private_file(path: Path) -> None:
+    """Make an empty file that only its owner may read, unless there is a file."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))

@@ -12,10 +12,12 @@ from rich.console import Console
 
 from bursar.cli.campaign import app as campaign_app
 from bursar.cli.card import card_of, facts_of
+from bursar.cli.keys import app as keys_app
 from bursar.cli.output import AsJSON, console, new_table, print_json
 from bursar.cli.places import data_facebook_ads, settings_command
 from bursar.cli.replay import replay_command
 from bursar.cli.runs import demo_command, simulate_command
+from bursar.cli.serve import serve_command
 from bursar.errors import BursarError, InvalidInput
 from bursar.plan import BUDGET_PLAYS, plan
 from bursar.policies import POLICIES
@@ -34,6 +36,8 @@ app = typer.Typer(
 data = typer.Typer(help="Data that you get yourself, checked and kept.", no_args_is_help=True)
 app.add_typer(data, name="data")
 app.add_typer(campaign_app, name="campaign")
+app.add_typer(keys_app, name="keys")
+app.command("serve")(serve_command)
 app.command("replay")(replay_command)
 
 
@@ -179,6 +183,9 @@ def reproduce(
     all_policies: Annotated[
         bool, typer.Option("--all-policies", help="With --full: the package's other policies, too.")
     ] = False,
+    changing: Annotated[
+        bool, typer.Option("--changing", help="Worlds that change, in place of the paper's.")
+    ] = False,
     data: Ads = None,
     repetitions: Times = None,
     seed: Seed = 0,
@@ -192,6 +199,18 @@ def reproduce(
 ) -> None:
     """Run the paper's evaluation, draw its figures, check its claims, and write a report."""
     grids = extra("bursar.cli.grids", "pyarrow")  # only these commands need the extra
+    if changing:
+        if full or all_policies or data is not None:
+            raise InvalidInput(
+                "--changing goes with --quick, not with --full, or data of the paper"
+            )
+
+        def options(name: str) -> Any:
+            folder = out or Path("bursar-results") / name
+            return grids.Options(folder, jobs, dask, dry_run, rerun_failed, force, as_json)
+
+        grids.reproduce_changing(quick, repetitions, seed, options)
+        return
     what = grids.paper_experiment(quick, full, all_policies, data, repetitions, seed)
     folder = out or Path("bursar-results") / what.name
     grids.go(what, grids.Options(folder, jobs, dask, dry_run, rerun_failed, force, as_json))

@@ -65,6 +65,15 @@ def create(
     overruns: Annotated[
         int, typer.Option(help="Costs above their hold that pause an arm; 0: never.")
     ] = 3,
+    on_failure: Annotated[
+        str, typer.Option(help="What an ask does when the policy fails: uniform or refuse.")
+    ] = "uniform",
+    patience: Annotated[
+        float, typer.Option(help="Seconds for a choice; a slower one is flagged.")
+    ] = 1.0,
+    on_change: Annotated[
+        str, typer.Option(help="When costs or rewards of an arm change: flag, reset or ignore.")
+    ] = "flag",
     explore: Annotated[
         float, typer.Option(help="Share of asks at random, so that bursar replay can answer.")
     ] = 0.0,
@@ -83,7 +92,8 @@ def create(
             reward_range=(low, high), storage=store, caps=_pairs("--cap", cap or []),
             currency=currency, exponent=exponent, hold=hold, ask_ttl=ask_ttl, hold_ttl=hold_ttl,
             on_lapse=on_lapse, reward_ttl=reward_ttl, default_reward=default_reward,
-            max_open=max_open, overruns=overruns, explore=explore, min_cost=min_cost, seed=seed,
+            max_open=max_open, overruns=overruns, on_failure=on_failure, patience=patience,
+            on_change=on_change, explore=explore, min_cost=min_cost, seed=seed,
         )  # fmt: skip
         show_campaign(campaign, as_json)
 

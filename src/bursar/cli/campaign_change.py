@@ -107,6 +107,14 @@ def pause(name: Name, by: By = "", storage: Storage = None, as_json: AsJSON = Fa
         show_campaign(campaign, as_json)
 
 
+@app.command("trust-clock")
+def trust_clock(name: Name, storage: Storage = None, as_json: AsJSON = False) -> None:
+    """Say that the time of day is right, after an alarm that it was set: holds expire again."""
+    with campaign_of(name, storage) as campaign:
+        campaign.trust_clock()
+        show_campaign(campaign, as_json)
+
+
 @app.command()
 def resume(name: Name, by: By = "", storage: Storage = None, as_json: AsJSON = False) -> None:
     """Grant asks again."""

@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from bursar.campaign import Campaign
 from bursar.campaign.asking import affordable
 from bursar.campaign.past import among_of
 from bursar.campaign.recall import choice_of
-from bursar.campaign.records import OPEN
+from bursar.campaign.records import MADE, OPEN
 from bursar.campaign.state import State
 from bursar.errors import InvalidInput
 from bursar.files import whole_file
@@ -54,7 +56,7 @@ def export_events(campaign: Campaign, path: Path) -> int:
     """Write a row an event, bodies as JSON, money in units; return how many."""
     _checked(path)
     rows = [
-        {**event._asdict(), "time": event.ts, "body": json.dumps(event.body, ensure_ascii=False)}
+        {**asdict(event), "time": event.ts, "body": json.dumps(event.body, ensure_ascii=False)}
         for event in campaign.events()
     ]
     if path.suffix == ".csv":
@@ -78,7 +80,7 @@ def decisions(campaign: Campaign) -> list[dict[str, Any]]:
     offers: dict[str, list[str]] = {}
     histories: dict[str, list[Event]] = {}
     for event in events:
-        if event.kind == "asked":
+        if event.kind in MADE:
             offers[event.decision] = _offer(state, event)
         if event.decision:
             histories.setdefault(event.decision, []).append(event)
@@ -110,8 +112,10 @@ _UNUSED = (*OPEN, "voided", "released")  # nothing is spent on these
 
 
 def _offer(state: State, event: Event) -> list[str]:
-    """Return the arms that an ask could have got."""
-    among = among_of(event)
+    """Return the arms that an ask could have got; nobody knows for one from before a restore."""
+    if event.kind != "asked":
+        return [state.arms[event.body["arm"]].key]
+    among = among_of(state, event)
     wanted = None if among is None else [state.keys[key] for key in among]
     allowed, _ = affordable(state, wanted, event.ts)
     return [state.arms[number].key for number in (allowed or range(len(state.arms)))]

@@ -9,13 +9,14 @@ from typing import Any
 
 from bursar.cli.experiments import Options, go
 from bursar.errors import InvalidInput
-from bursar.experiments import Experiment, full, quick
+from bursar.experiments import Experiment, changing, full, quick
 from bursar.experiments.own import policies_of
 from bursar.experiments.toml import read
+from bursar.result import extra
 from bursar.settings import SETTINGS
 from bursar.settings.store import find, kept
 
-__all__ = ["Changes", "paper_experiment", "run_file"]
+__all__ = ["Changes", "paper_experiment", "reproduce_changing", "run_file"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,15 @@ def paper_experiment(
     if want_full:
         return full(data, repetitions or 100, seed, all_policies)
     return quick(data, repetitions or 30, seed)
+
+
+def reproduce_changing(
+    want_quick: bool, repetitions: int | None, seed: int, options: Callable[[str], Options]
+) -> None:
+    """Run the experiment on worlds that change; the page begins with what came out."""
+    what = changing(repetitions, seed, want_quick)
+    said = extra("bursar.report.changing", "scipy").said
+    go(what, options(what.name), about_paper=False, advise=lambda outcome: said(outcome.result))
 
 
 def run_file(file: Path, changes: Changes, options: Callable[[str], Options]) -> None:

@@ -17,7 +17,7 @@ from bursar.ledger import Store
 from bursar.ledger.place import path_of
 from bursar.settings.store import folder
 
-__all__ = ["Storage", "backup_of", "campaign_of", "restored", "store_of"]
+__all__ = ["Storage", "backup_of", "campaign_of", "restored", "store_of", "url_of"]
 
 Storage = Annotated[
     str | None,
@@ -35,14 +35,12 @@ def store_of(storage: str | None, *, create: bool = False) -> Iterator[Store]:
 
     Only ``create`` makes a file: for all others a name typed wrongly is an error, not a new ledger.
     """
-    url = _url(storage)
+    url = url_of(storage, create=create)
     if url == "memory":
         raise InvalidInput(
             "storage must outlive the command, got 'memory'; give sqlite:///file.db or postgresql://…"
         )
     path = _path(url)
-    if path is not None and create and storage is None:
-        path.parent.mkdir(parents=True, exist_ok=True)
     if path is not None and not create and not path.exists():
         raise StorageUnavailable(
             f"no ledger at {str(path)!r}; make a campaign first, or give its --storage"
@@ -84,6 +82,13 @@ def restored(source: Path, storage: str | None, replace: bool) -> tuple[int, lis
     epoch = import_module("bursar.ledger.backup").restore(source, target, replace=replace)
     with store_of(storage) as store:
         return int(epoch), store.names()
+
+
+def url_of(storage: str | None, *, create: bool = False) -> str:
+    """Return where the storage is, by default in the user's data folder; ``create`` makes that."""
+    if storage is None and create:
+        folder().mkdir(parents=True, exist_ok=True)
+    return _url(storage)
 
 
 _ELSEWHERE = (

@@ -1,0 +1,29 @@
+// Light or dark: what the system says, unless the reader chose. Runs before the page is drawn.
+(function () {
+  "use strict";
+  var root = document.documentElement;
+  try {
+    var kept = localStorage.getItem("bursar-theme");
+    if (kept === "light" || kept === "dark") root.dataset.theme = kept;
+  } catch (error) { /* a browser that keeps nothing */ }
+  function isDark() {
+    if (root.dataset.theme) return root.dataset.theme === "dark";
+    return matchMedia("(prefers-color-scheme: dark)").matches;
+  }
+  document.addEventListener("DOMContentLoaded", function () {
+    var button = document.getElementById("theme");
+    function label() { button.textContent = isDark() ? "Light" : "Dark"; button.setAttribute("aria-label", "Switch to " + (isDark() ? "light" : "dark") + " colours"); }
+    label();
+    button.hidden = false;
+    button.addEventListener("click", function () {
+      root.dataset.theme = isDark() ? "light" : "dark";
+      try { localStorage.setItem("bursar-theme", root.dataset.theme); } catch (error) { /* not kept */ }
+      label();
+      document.dispatchEvent(new Event("bursar:theme"));
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function () {
+      label();
+      document.dispatchEvent(new Event("bursar:theme"));
+    });
+  });
+})();

@@ -1,0 +1,152 @@
+"""A service for tests: in process, or a real server on a free port.
+
+Import what is used: ``from service_app import api, live, service``.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from starlette.testclient import TestClient
+
+from bursar.service import Service, Settings, application
+from bursar.service.key import SCOPES
+
+__all__ = ["Api", "Live", "api", "eventually", "live", "service"]
+
+ARMS = [{"key": "small", "max_cost": "0.004"}, {"key": "large", "max_cost": "0.05"}]
+
+
+class Api:
+    """A client with a key."""
+
+    def __init__(self, client: TestClient, service: Service, token: str) -> None:
+        self.client = client
+        self.service = service
+        self.token = token
+
+    def call(self, method: str, path: str, json: Any = None, **headers: str) -> httpx2.Response:
+        """Send a request; underscores in names of headers are hyphens."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        named.setdefault("authorization", f"Bearer {self.token}")
+        more = {} if json is None else {"json": json}
+        return self.client.request(method, path, headers=named, **more)
+
+    def get(self, path: str, **headers: str) -> httpx2.Response:
+        return self.call("GET", path, **headers)
+
+    def post(self, path: str, json: Any = None, **headers: str) -> httpx2.Response:
+        return self.call("POST", path, json, **headers)
+
+    def patch(self, path: str, json: Any = None, **headers: str) -> httpx2.Response:
+        return self.call("PATCH", path, json, **headers)
+
+    def delete(self, path: str, **headers: str) -> httpx2.Response:
+        return self.call("DELETE", path, **headers)
+
+    def with_key(self, *scopes: str, campaigns: list[str] | None = None) -> Api:
+        """Return a client with a key of its own."""
+        _, token = self.service.keys.create(scopes, campaigns=campaigns)
+        return Api(self.client, self.service, token)
+
+    def make(self, name: str = "llm", budget: str = "1.00", **more: Any) -> dict[str, Any]:
+        """Make a campaign."""
+        body = {"name": name, "budget": budget, "arms": ARMS, "currency": "USD"} | more
+        made = self.post("/v1/campaigns", body)
+        assert made.status_code == 201, made.text
+        found: dict[str, Any] = made.json()
+        return found
+
+    def ask(self, name: str = "llm", **body: Any) -> dict[str, Any]:
+        """Ask for one decision."""
+        asked = self.post(f"/v1/campaigns/{name}/decisions", body)
+        assert asked.status_code in (200, 201), asked.text
+        found: dict[str, Any] = asked.json()
+        return found
+
+    def ledger(self) -> dict[str, tuple[int, ...]]:
+        """Return number of events and money of every campaign, as the store has them."""
+        return {
+            one.name: (one.seq, one.budget, one.spent, one.held)
+            for one in self.service.store.standings()
+        }
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """A service in memory."""
+    made = Service("memory", Settings(allowed_hosts=("testserver",)))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def api(service: Service) -> Iterator[Api]:
+    """A client of it with a key that may do everything."""
+    _, token = service.keys.create(SCOPES)
+    with TestClient(application(service), raise_server_exceptions=False) as client:
+        yield Api(client, service, token)
+
+
+def free_port() -> int:
+    """Return a port that nobody listens at."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def eventually(look: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """Return what a look finds, as soon as it finds something."""
+    end = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+    return found
+
+
+class Live:
+    """A real server in a thread of this process, with a SQLite file."""
+
+    def __init__(self, path: Path) -> None:
+        port = free_port()
+        self.service = Service(f"sqlite:///{path}", Settings(port=port))
+        _, self.token = self.service.keys.create(SCOPES)
+        self.url = f"http://127.0.0.1:{port}"
+        config = uvicorn.Config(
+            application(self.service), port=port, log_level="warning", lifespan="off"
+        )
+        self.server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self.server.run)
+        self._thread.start()
+        eventually(lambda: self.server.started)
+
+    def client(self, **options: Any) -> httpx2.Client:
+        headers = {"authorization": f"Bearer {self.token}"}
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=60.0, **options)
+
+    def stop(self) -> None:
+        """Stop as `bursar serve` does: streams first, then the server, then the ledgers."""
+        if not self._thread.is_alive():
+            return  # somebody did
+        self.service.stop()
+        self.server.should_exit = True
+        self._thread.join(60.0)
+        assert not self._thread.is_alive()
+        self.service.close()
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    """A running server."""
+    server = Live(tmp_path / "spend.db")
+    yield server
+    server.stop()

@@ -1,0 +1,427 @@
+"""``bursar serve`` from start to end, as a process: what it prints, refuses, and how it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from postgres_server import database, postgres  # noqa: F401  fixtures
+
+from bursar.campaign import Campaign
+from bursar.cli import connection
+from bursar.cli.address import bound, shown_address
+from bursar.errors import InvalidInput
+from bursar.service.key import SCOPES
+
+PATIENCE = 60.0
+TOKEN = re.compile(r"^bursar_[a-z0-9]+_[\w-]{43}$", re.MULTILINE)
+
+
+class Server:
+    """A service in a process of its own; what it prints is read on the way."""
+
+    def __init__(self, storage, *words, port=0):
+        env = {**os.environ, "PYTHONUTF8": "1", "BURSAR_STORAGE": storage}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "bursar", "serve", "--port", str(port), *words],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
+        )  # fmt: skip
+        self.out, self.err = [], []
+        self._threads = [
+            threading.Thread(target=self._read, args=pair, daemon=True)
+            for pair in ((self.process.stdout, self.out), (self.process.stderr, self.err))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self, stream, lines):
+        lines.extend(stream)
+
+    @property
+    def printed(self):
+        return "".join(self.out)
+
+    def started(self):
+        """Wait until it answers; return itself."""
+        deadline = time.monotonic() + PATIENCE
+        while not (found := re.search(r"serves http://[^\s]*:(\d+) from", self.printed)):
+            assert self.process.poll() is None, "".join(self.err)
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        self.port = int(found[1])
+        while True:
+            try:
+                assert self.get("/healthz")[0] == 200
+                return self
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+
+    def call(self, method, path, body=None, token=None, headers=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        own = {"content-type": "application/json"} if body is not None else {}
+        own |= {"authorization": f"Bearer {token}"} if token else {}
+        content = None if body is None else json.dumps(body)
+        try:
+            connection.request(method, path, content, own | (headers or {}))
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        return answer.status, json.loads(text) if b"{" in text[:1] else text
+
+    def get(self, path, token=None):
+        return self.call("GET", path, token=token)
+
+    def stop(self, number=signal.SIGTERM):
+        """Send a signal; return the exit code."""
+        self.process.send_signal(number)
+        return self.ended()
+
+    def ended(self):
+        code = self.process.wait(PATIENCE)
+        for thread in self._threads:
+            thread.join(PATIENCE)
+        return code
+
+    def kill(self):
+        self.process.kill()
+        self.ended()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+@pytest.fixture
+def serve(tmp_path):
+    servers = []
+    ledger = f"sqlite:///{tmp_path / 'spend.db'}"
+
+    def start(*words, storage=ledger, port=0):
+        servers.append(Server(storage, *words, port=port))
+        return servers[-1]
+
+    start.storage = ledger
+    yield start
+    for server in servers:
+        server.kill()
+
+
+NEW = {"name": "llm", "budget": "1.00", "arms": [{"key": "small", "max_cost": "0.10"}]}
+
+
+def test_the_first_key_is_printed_once_and_works(serve, tmp_path):
+    server = serve().started()
+    [token] = TOKEN.findall(server.printed)
+    assert "shown this once" in server.printed
+    assert server.get("/readyz") == (200, {"status": "ready"})
+    assert server.call("POST", "/v1/campaigns", NEW, token)[0] == 201
+    status, decision = server.call("POST", "/v1/campaigns/llm/decisions", {"id": "d17"}, token)
+    assert (status, decision["arm"], decision["hold"]) == (201, "small", "0.100000")
+    assert server.call("POST", "/v1/campaigns/llm/decisions", {})[0] == 401
+    assert server.stop() == 0
+    logged = "".join(server.err)
+    lines = [json.loads(line) for line in logged.splitlines()]
+    assert "d17" in [line.get("decision") for line in lines]
+    assert token[-43:] not in logged
+    files = b"".join(one.read_bytes() for one in tmp_path.iterdir() if one.is_file())
+    assert token[-43:].encode() not in files
+
+    again = serve().started()
+    assert "bursar_" not in again.printed, "never again"
+    assert again.get("/v1/campaigns/llm", token)[1]["held"] == "0.100000"
+    assert again.stop(signal.SIGINT) == 0
+
+
+def test_a_second_process_on_the_same_file_is_refused(serve):
+    first = serve().started()
+    second = serve()
+    assert second.ended() == 2
+    [line] = second.err
+    assert re.match(rf"error: .* is served by process {first.process.pid} already", line)
+    assert second.printed == ""
+    assert first.stop() == 0
+    third = serve().started()  # the claim went with the first
+    third.process.kill()
+    third.ended()
+    assert serve().started().stop() == 0, "and with one that was killed"
+
+
+def test_commands_go_on_beside_a_service(serve):
+    server = serve().started()
+    env = {**os.environ, "BURSAR_STORAGE": serve.storage}
+    words = [sys.executable, "-m", "bursar", "keys", "create", "--scope", "read"]
+    made = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
+    deadline = time.monotonic() + PATIENCE
+    while server.get("/v1/campaigns", made.stdout.strip())[0] != 200:
+        assert time.monotonic() < deadline, "a key that was made elsewhere works soon"
+        time.sleep(0.1)
+    assert server.stop() == 0
+
+
+def test_a_public_address_without_keys_is_refused(serve, monkeypatch):
+    server = serve("--host", "0.0.0.0")
+    assert server.ended() == 2
+    [line] = server.err
+    assert "0.0.0.0 can be reached from other machines" in line
+    assert "bursar keys create --scope all" in line
+    assert server.printed == ""
+    env = {**os.environ, "BURSAR_STORAGE": serve.storage}
+    words = [sys.executable, "-m", "bursar", "keys", "create", "--scope", "all"]
+    made = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
+    monkeypatch.setenv("BURSAR_ALLOW_HOST", "bursar.example b-2")
+    public = serve("--host", "0.0.0.0").started()
+    assert "bursar_" not in public.printed
+    token = made.stdout.strip()
+    assert public.get("/v1/campaigns", token)[0] == 200
+    for host, status in (("bursar.example", 200), ("b-2", 200), ("evil.example", 421)):
+        headers = {"host": host}
+        assert public.call("GET", "/v1/campaigns", token=token, headers=headers)[0] == status
+    assert public.stop() == 0
+
+
+def test_a_taken_port_is_refused_and_no_key_is_wasted(serve):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        server = serve(port=port)
+        assert server.ended() == 2
+        [line] = server.err
+        assert f"port {port} of 127.0.0.1 is taken" in line
+    assert TOKEN.findall(serve().started().printed), "the first key is still to be had"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--host", "203.0.113.7"], "not an address of this machine|other machines"),
+        (["--host", "no such host"], "can be reached|no address"),
+        (["--storage", "sqlite:////no/such/folder/x.db"], "no folder '/no/such/folder'"),
+        (["--storage", "mysql://x"], "storage must be"),
+        (["--log-level", "loud"], "no log level 'loud'"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(serve, words, said):
+    server = serve(*words)
+    assert server.ended() == 2
+    assert len(server.err) == 1
+    assert re.search(said, server.err[0])
+
+
+def test_a_request_in_flight_is_finished_before_the_end(serve):
+    """Half a body is sent, then the signal, then the rest: it is answered and booked."""
+    server = serve().started()
+    [token] = TOKEN.findall(server.printed)
+    server.call("POST", "/v1/campaigns", NEW, token)
+    body = b'{"id": "last"}'
+    head = (
+        f"POST /v1/campaigns/llm/decisions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Authorization: Bearer {token}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    ).encode()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as line:
+        line.sendall(head + body[:5])
+        # a request that came later was served: so the first half was seen
+        assert server.get("/healthz")[0] == 200
+        server.process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE).close()
+            except ConnectionRefusedError:
+                break  # it takes no new ones
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert server.process.poll() is None
+        line.sendall(body[5:])
+        answer = b""
+        while part := line.recv(65536):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 201")
+    assert server.ended() == 0
+    campaign = Campaign("llm", storage=serve.storage)
+    assert campaign.decision("last").money == "held"
+    campaign.close()
+
+
+def test_a_stream_of_events_ends_with_the_service(serve):
+    server = serve().started()
+    [token] = TOKEN.findall(server.printed)
+    server.call("POST", "/v1/campaigns", NEW, token)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+    headers = {"authorization": f"Bearer {token}"}
+    connection.request("GET", "/v1/campaigns/llm/events/stream", headers=headers)
+    stream = connection.getresponse()
+    assert stream.status == 200
+    assert stream.readline(), "it has begun"
+    server.process.send_signal(signal.SIGTERM)
+    stream.read()  # until the server ends it
+    connection.close()
+    assert server.ended() == 0
+
+
+def test_a_second_signal_ends_at_once(serve):
+    server = serve().started()
+    [token] = TOKEN.findall(server.printed)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as line:
+        line.sendall(
+            f"POST /v1/campaigns HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+            "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n".encode()
+        )
+        assert server.get("/healthz")[0] == 200
+        server.process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + PATIENCE
+        while not any("Waiting for connections" in one for one in server.err):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert server.stop() == 128 + signal.SIGTERM
+
+
+def test_two_processes_share_a_postgresql_and_print_one_key(serve, database):  # noqa: F811
+    servers = [serve(storage=database), serve(storage=database)]
+    for server in servers:
+        server.started()
+    [token] = TOKEN.findall(servers[0].printed + servers[1].printed)
+    assert servers[0].call("POST", "/v1/campaigns", NEW, token)[0] == 201
+    grants = [
+        servers[n % 2].call("POST", "/v1/campaigns/llm/decisions", {}, token)[0] for n in range(12)
+    ]
+    assert sorted(grants) == [201] * 10 + [409] * 2
+    assert all(server.stop() == 0 for server in servers)
+
+
+def test_the_demo_moves_by_itself(serve, tmp_path):
+    server = serve("--demo", "--storage", f"sqlite:///{tmp_path / 'demo.db'}").started()
+    assert "no key needed" in server.printed
+    assert "bursar_" not in server.printed
+
+    def asks():
+        status, found = server.get("/v1/campaigns")
+        assert status == 200
+        return {one["name"]: one["asks"] for one in found["campaigns"]}
+
+    start = asks()
+    assert start["assistant"] >= 1500, "there is a past to look at"
+    deadline = time.monotonic() + PATIENCE
+    while (now := asks())["assistant"] <= start["assistant"] or now["ads"] <= start["ads"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    _, found = server.get("/v1/campaigns/assistant")
+    assert 0 < float(found["spent"]) < float(found["budget"])
+    assert server.stop() == 0
+    log = [json.loads(line) for line in server.err]
+    assert [line for line in log if line["level"] == "error"] == []
+    campaign = Campaign("assistant", storage=f"sqlite:///{tmp_path / 'demo.db'}")
+    assert campaign.verify().events > 3000
+    campaign.close()
+
+
+# addresses
+
+
+def test_an_address_is_shown_as_it_can_be_clicked():
+    with bound("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        assert shown_address("localhost", listener) == f"http://localhost:{port}"
+        assert shown_address("::1", listener) == f"http://[::1]:{port}"
+        with pytest.raises(InvalidInput, match=f"port {port} of 127.0.0.1 is taken"):
+            bound("127.0.0.1", port)
+
+
+def test_every_scope_has_a_word_in_the_help():
+    done = subprocess.run(
+        [sys.executable, "-m", "bursar", "keys", "create", "--help"],
+        capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "200"},
+    )  # fmt: skip
+    assert all(scope in done.stdout for scope in SCOPES)
+
+
+def test_a_head_without_end_is_refused(serve):
+    server = serve().started()
+    answer = b""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as line:
+        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ")
+        with suppress(OSError):  # it may hang up while we send
+            for _ in range(1000):
+                line.sendall(b"x" * 65_536)
+            answer = line.recv(65_536)
+    assert answer == b"" or b"400" in answer.partition(b"\r\n")[0]
+    assert resident(server.process.pid) < 500e6
+    long = {"x-long": "y" * 30_000}
+    assert server.call("GET", "/healthz", headers=long)[0] == 200  # what people may need
+
+
+def resident(pid):
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_request_that_never_becomes_whole_is_hung_up_on(monkeypatch):
+    class Transport:
+        closed = False
+
+        def close(self):
+            self.closed = True
+
+    class Line:
+        def __init__(self, since):
+            self.reading_since, self.transport = since, Transport()
+
+    monkeypatch.setattr(connection, "_SWEEP", 0.01)
+    now = time.monotonic()
+    slow, quick, idle = Line(now - 31), Line(now), Line(None)
+
+    async def look():
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(connection.sweep({slow, quick, idle}), 0.3)
+
+    asyncio.run(look())
+    assert [one.transport.closed for one in (slow, quick, idle)] == [True, False, False]
+
+
+def test_a_long_batch_is_no_long_head(serve):
+    server = serve().started()
+    [token] = TOKEN.findall(server.printed)
+    assert server.call("POST", "/v1/campaigns", NEW, token)[0] == 201
+    outcomes = [
+        {"decision": f"{n:0128}", "campaign": "llm", "cost": "0", "report_id": "r" * 128}
+        for n in range(1000)
+    ]
+    for _ in range(5):
+        status, answer = server.call("POST", "/v1/outcomes:batch", {"outcomes": outcomes}, token)
+        assert status == 200
+        assert {one["status"] for one in answer["results"]} == {404}
+
+
+def test_a_demo_does_not_open_the_ledger_of_others(serve):
+    Campaign("real", "1.00", {"x": "0.1"}, storage=serve.storage).close()
+    server = serve("--demo")
+    assert server.process.wait(PATIENCE) == 2
+    server.ended()
+    assert "a demo lets everybody in" in "".join(server.err)
+    assert "Traceback" not in "".join(server.err)
+
+
+def test_trailers_without_end_are_not_kept(serve):
+    server = serve().started()
+    with (
+        socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as line,
+        suppress(OSError),  # it hangs up
+    ):
+        line.sendall(
+            b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+        )
+        for number in range(1000):
+            line.sendall(b"x-%d: " % number + b"y" * 60_000 + b"\r\n")
+    assert resident(server.process.pid) < 500e6
+    assert server.get("/healthz")[0] == 200

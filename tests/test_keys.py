@@ -1,0 +1,374 @@
+"""Keys: what they open, for how long, and that nobody can learn or make one."""
+
+from __future__ import annotations
+
+import json
+import string
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from postgres_server import database, postgres  # noqa: F401  fixtures
+from typer.testing import CliRunner
+
+from bursar.campaign.opening import opened
+from bursar.cli.keys import app as commands
+from bursar.errors import BursarError, InvalidInput
+from bursar.ledger import MemoryStore
+from bursar.service.key import OPEN, SCOPES, Key, new_key
+from bursar.service.keys import Keys
+from bursar.service.sessions import COOKIE, Sessions
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def store(request, tmp_path):
+    if request.param == "postgres":
+        url = request.getfixturevalue("database")
+    else:
+        url = "memory" if request.param == "memory" else f"sqlite:///{tmp_path / 'keys.db'}"
+    found = opened(url)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def keys():
+    return Keys(MemoryStore())
+
+
+class Clock:
+    """The steady clock that caches of keys look at."""
+
+    def __init__(self, monkeypatch):
+        self.now = 1000.0
+        monkeypatch.setattr("bursar.service.keys.time.monotonic", lambda: self.now)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+MATRIX = {
+    "ask": {"ask"},
+    "tell": {"tell"},
+    "read": {"read"},
+    "admin": {"ask", "tell", "read", "admin"},
+    "adjust": {"adjust"},
+    "keys": {"keys"},
+}
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_scope_allows_what_it_says_and_nothing_else(scope):
+    key = Key("k", frozenset({scope}))
+    assert {one for one in SCOPES if key.allows(one)} == MATRIX[scope]
+    assert {one for one in SCOPES if key.allows(one, "llm")} == MATRIX[scope]
+
+
+def test_a_key_for_one_campaign_is_of_no_use_in_another():
+    key = Key("k", frozenset({"admin", "adjust"}), frozenset({"llm"}))
+    assert all(key.allows(one, "llm") for one in ("ask", "tell", "read", "admin", "adjust"))
+    assert not any(key.allows(one, "ads") for one in SCOPES)
+    assert not key.allows("keys", "llm")
+    assert OPEN.allows("admin", "anything")
+
+
+def test_a_token_finds_its_key_in_every_store(store):
+    key, token = Keys(store).create(
+        ["ask", "tell"], campaigns=["llm"], note="nightly", by="ada",
+        expires=datetime(2999, 1, 1, tzinfo=UTC),
+    )  # fmt: skip
+    assert token.startswith(f"bursar_{key.id}_")
+    assert len(token.removeprefix(f"bursar_{key.id}_")) == 43
+    found = Keys(store).find(token)  # as another process would
+    assert found == key
+    assert (found.note, found.by, found.campaigns) == ("nightly", "ada", frozenset({"llm"}))
+    assert [one.id for one in Keys(store).all()] == [key.id]
+
+
+def test_no_secret_is_in_the_database(tmp_path):
+    store = opened(f"sqlite:///{tmp_path / 'keys.db'}")
+    _, token = Keys(store).create(SCOPES)
+    secret = token[-43:]
+    kept = b"".join(b"".join(store.papers(kind).values()) for kind in ("key", "instance"))
+    store.close()
+    files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert kept
+    assert secret.encode() not in kept + files
+    assert token.encode() not in kept + files
+
+
+@given(place=st.integers(0, 200), letter=st.sampled_from(string.ascii_letters + string.digits))
+def test_a_token_with_one_other_letter_opens_nothing(place, letter):
+    keys = Keys(MemoryStore())
+    _, token = keys.create(["ask"])
+    place %= len(token)
+    other = token[:place] + letter + token[place + 1 :]
+    assert (keys.find(other) is None) == (other != token)
+
+
+@given(st.text(max_size=80))
+def test_whatever_is_no_token_opens_nothing(text):
+    keys = Keys(MemoryStore())
+    key, token = keys.create(["ask"])
+    for one in (text, f"bursar_{text}", f"bursar_{key.id}_{text}", f"{token}{text}x", token[:-1]):
+        assert keys.find(one) is None
+
+
+def test_a_key_ends_when_it_expires(keys, monkeypatch):
+    soon = datetime.now(UTC) + HOUR
+    key, token = keys.create(["ask"], expires=soon)
+    assert keys.find(token) == key
+    assert key.state(soon - HOUR / 2) == "live"
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return soon
+
+    monkeypatch.setattr("bursar.service.keys.datetime", Later)
+    assert keys.find(token) is None
+    assert keys.named(key.id) is None
+    assert key.state(soon) == "expired"
+
+
+def test_a_revoked_key_opens_nothing_and_stays_on_the_list(keys):
+    key, token = keys.create(["ask"])
+    keys.revoke(key.id, by="ada")
+    assert keys.find(token) is None
+    [kept] = keys.all()
+    assert (kept.state(), kept.revoked_by) == ("revoked", "ada")
+    again = keys.revoke(key.id, by="bob")
+    assert again.revoked == kept.revoked, "the first revocation stands"
+
+
+def test_both_keys_live_while_one_is_rotated(keys):
+    old, old_token = keys.create(["ask", "tell"], campaigns=["llm"], note="worker")
+    new, new_token = keys.rotate(old.id, 3600, by="ada")
+    assert keys.find(old_token).id == old.id
+    assert keys.find(new_token) == new
+    assert (new.scopes, new.campaigns, new.note) == (old.scopes, old.campaigns, "worker")
+    assert new.replaces == old.id
+    assert keys.get(old.id).state(datetime.now(UTC) + 2 * HOUR) == "expired"
+    assert new.live(datetime.now(UTC) + 2 * HOUR)
+
+
+def test_rotation_without_grace_ends_the_old_key_at_once(keys):
+    old, old_token = keys.create(["ask"])
+    _, new_token = keys.rotate(old.id, 0)
+    assert keys.find(old_token) is None
+    assert keys.find(new_token) is not None
+    with pytest.raises(InvalidInput, match=r"is expired; make a new one"):
+        keys.rotate(old.id, 0)
+
+
+def test_rotation_never_makes_a_key_live_longer(keys):
+    end = datetime.now(UTC) + HOUR
+    old, _ = keys.create(["ask"], expires=end)
+    new, _ = keys.rotate(old.id, 86_400)
+    assert keys.get(old.id).expires == end
+    assert new.expires == end
+
+
+def test_what_another_process_did_is_seen(store, clock):
+    here, there = Keys(store), Keys(store)
+    key, token = there.create(["ask"])
+    assert here.find(token) == key, "a key that is not known is looked for"
+    there.revoke(key.id)
+    assert here.find(token) == key, "what is in memory is believed for a minute"
+    clock.now += 61
+    assert here.find(token) is None
+    _, fresh = there.create(["ask"])
+    assert here.find(fresh) is None, "at most one look a second for keys that are not known"
+    clock.now += 2
+    assert here.find(fresh) is not None
+
+
+def test_the_first_key_is_made_once_whoever_starts_first(store):
+    one, other = Keys(store), Keys(store)
+    assert one.empty()
+    assert other.empty()
+    made = [keys.first() for keys in (one, other, one)]
+    assert [found is not None for found in made] == [True, False, False]
+    key, token = made[0]
+    assert other.find(token) == key
+    assert all(key.allows(scope) for scope in SCOPES)
+
+
+COVERS = [
+    ({"scopes": SCOPES}, {"scopes": SCOPES}, True),
+    ({"scopes": ["keys"]}, {"scopes": ["admin"]}, False),
+    ({"scopes": ["keys", "admin"]}, {"scopes": ["ask", "read"]}, True),
+    ({"scopes": ["keys", "ask"]}, {"scopes": ["ask"], "campaigns": ["llm"]}, True),
+    ({"scopes": ["keys", "ask"], "campaigns": ["llm"]}, {"scopes": ["ask"]}, False),
+    (
+        {"scopes": ["keys", "ask"], "campaigns": ["llm"]},
+        {"scopes": ["ask"], "campaigns": ["llm", "ads"]},
+        False,
+    ),
+    (
+        {"scopes": ["keys"], "expires": datetime(2990, 1, 1, tzinfo=UTC)},
+        {"scopes": ["keys"]},
+        False,
+    ),
+    (
+        {"scopes": ["keys"], "expires": datetime(2990, 1, 1, tzinfo=UTC)},
+        {"scopes": ["keys"], "expires": datetime(2989, 1, 1, tzinfo=UTC)},
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize(("mine", "other", "may"), COVERS)
+def test_nobody_gives_out_more_than_they_have(mine, other, may):
+    assert new_key(**mine).covers(new_key(**other)) is may
+
+
+WRONG = [
+    ({"scopes": []}, "scopes must name at least one, got none"),
+    ({"scopes": "ask"}, "scopes must be a list of words, got 'ask'"),
+    ({"scopes": ["asks"]}, "no scope 'asks'; did you mean 'ask'?"),
+    ({"scopes": ["ask"], "campaigns": []}, "campaigns must name at least one, got none"),
+    ({"scopes": ["ask"], "expires": datetime(2999, 1, 1)}, "expires must have a time zone"),
+    ({"scopes": ["ask"], "expires": datetime(1999, 1, 1, tzinfo=UTC)}, "expires must be later"),
+    ({"scopes": ["ask"], "note": "x" * 2000}, "note must be a text"),
+]
+
+
+@pytest.mark.parametrize(("given_", "said"), WRONG)
+def test_a_key_that_makes_no_sense_is_refused(keys, given_, said):
+    with pytest.raises(InvalidInput) as error:
+        keys.create(**given_)
+    assert said in str(error.value)
+    assert keys.empty()
+
+
+# sessions
+
+
+def cookie(sessions, key):
+    return sessions.start(key).partition(";")[0].partition("=")[2]
+
+
+def test_a_session_is_its_keys(keys):
+    store = MemoryStore()
+    keys = Keys(store)
+    key, _ = keys.create(["read"])
+    value = cookie(Sessions(store, keys), key)
+    found = Sessions(store, Keys(store)).find(value)  # another process of the same store
+    assert found.key == key
+    assert found.csrf
+    other = Sessions(store, keys).find(cookie(Sessions(store, keys), key))
+    assert other.csrf != found.csrf, "each session has a token of its own"
+    keys.revoke(key.id)
+    assert Sessions(store, keys).find(value) is None
+
+
+def test_the_cookie_is_strict():
+    store = MemoryStore()
+    keys = Keys(store)
+    key, token = keys.create(["read"])
+    header = Sessions(store, keys, secure=True).start(key)
+    for flag in ("HttpOnly", "SameSite=Strict", "Secure", "Path=/", "Max-Age=43200"):
+        assert f"; {flag}" in header
+    assert header.startswith(f"{COOKIE}=")
+    assert token[-43:] not in header
+    assert "; Secure" not in Sessions(store, keys).start(key)
+    assert "Max-Age=0" in Sessions(store, keys).end()
+
+
+@given(place=st.integers(0, 400), letter=st.sampled_from(string.ascii_letters + string.digits))
+def test_a_cookie_with_one_other_letter_is_nobodys(place, letter):
+    store = MemoryStore()
+    keys = Keys(store)
+    key, _ = keys.create(["read"])
+    sessions = Sessions(store, keys)
+    value = cookie(sessions, key)
+    place %= len(value)
+    other = value[:place] + letter + value[place + 1 :]
+    assert (sessions.find(other) is None) == (other != value)
+
+
+@pytest.mark.parametrize("value", ["", ".", "a.b.c.d", "é.1.x.y", "x" * 10_000, "k.9999999999.n."])
+def test_what_is_no_cookie_of_ours_is_nobodys(value):
+    store = MemoryStore()
+    assert Sessions(store, Keys(store)).find(value) is None
+
+
+def test_a_cookie_of_another_instance_is_nobodys():
+    here, there = MemoryStore(), MemoryStore()
+    key, _ = Keys(there).create(["read"])
+    here.put_paper("key", key.id, there.papers("key")[key.id])
+    value = cookie(Sessions(there, Keys(there)), key)
+    assert Sessions(here, Keys(here)).find(value) is None
+
+
+def test_a_session_ends_by_itself(keys, monkeypatch):
+    store = MemoryStore()
+    keys = Keys(store)
+    key, _ = keys.create(["read"])
+    sessions = Sessions(store, keys)
+    value = cookie(sessions, key)
+    assert sessions.find(value) is not None
+    later = datetime.now(UTC).timestamp() + 13 * 3600
+    monkeypatch.setattr("bursar.service.sessions.time.time", lambda: later)
+    assert sessions.find(value) is None
+
+
+# from the shell
+
+
+@pytest.fixture
+def shell(tmp_path):
+    env = {"BURSAR_STORAGE": f"sqlite:///{tmp_path / 'spend.db'}", "USER": "ada"}
+
+    def run(*words, code=0):
+        done = CliRunner().invoke(commands, [*words], env=env)
+        found = 2 if isinstance(done.exception, BursarError) else done.exit_code
+        assert found == code, done.output
+        return str(done.exception) if isinstance(done.exception, BursarError) else done.stdout
+
+    run.storage = env["BURSAR_STORAGE"]
+    return run
+
+
+def test_commands_make_list_rotate_and_revoke(shell):
+    token = shell("create", "--scope", "ask", "--scope", "tell", "--note", "worker").strip()
+    store = opened(shell.storage)
+    keys = Keys(store)
+    key = keys.find(token)
+    assert key.scopes == {"ask", "tell"}
+    assert key.by == "ada"
+    made = json.loads(shell("rotate", key.id, "--grace", "2h", "--json"))
+    assert made["replaces"] == key.id
+    rows = json.loads(shell("list", "--json"))
+    assert [row["state"] for row in rows] == ["live", "live"]
+    assert "revoked" in shell("revoke", key.id)
+    assert [row["state"] for row in json.loads(shell("list", "--json"))] == ["revoked", "live"]
+    table = shell("list")
+    assert "worker" in table
+    assert token not in table + json.dumps(rows)
+    store.close()
+
+
+def test_all_scopes_some_campaigns_and_an_end(shell):
+    made = json.loads(shell("create", "--scope", "all", "--json"))
+    assert made["scopes"] == list(SCOPES)
+    made = json.loads(
+        shell("create", "--scope", "ask", "--campaign", "llm", "--expires", "90d", "--json")
+    )
+    assert made["campaigns"] == ["llm"]
+    left = datetime.fromisoformat(made["expires"]) - datetime.now(UTC)
+    assert timedelta(days=89) < left <= timedelta(days=90)
+
+
+def test_commands_say_what_is_wrong(shell):
+    assert "no scope 'asj'; did you mean 'ask'?" in shell("create", "--scope", "asj", code=2)
+    said = shell("create", "--scope", "ask", "--expires", "soon", code=2)
+    assert "a span is a whole number and s, m, h or d, as in 90d, got 'soon'" in said
+    shell("create", "--scope", "ask")
+    assert "no key 'nobody'" in shell("revoke", "nobody", code=2)

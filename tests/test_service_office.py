@@ -1,0 +1,213 @@
+"""The office: many calls a commit, outcomes first, none too many, all served at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from service_app import eventually
+
+from bursar import Campaign
+from bursar.campaign.request import ask_of, tell_of
+from bursar.errors import BudgetExhausted, BursarError, Overloaded, StorageUnavailable
+from bursar.service import Service, Settings
+from bursar.service.refused import Refused
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    made = Service("memory", Settings(queue=8))
+    Campaign("llm", "1.00", {"small": "0.10"}, storage=made.store)
+    yield made
+    made.close()
+
+
+class Gate:
+    """Holds a ledger up until it is opened, and notes what is served together."""
+
+    def __init__(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.opened = threading.Event()
+        self.batches: list[int] = []
+        campaign = service.campaign("llm")
+        together = campaign.together
+
+        def slowly(works: Any) -> list[Any]:
+            self.batches.append(len(works))
+            assert self.opened.wait(60)
+            return together(works)
+
+        monkeypatch.setattr(campaign, "together", slowly)
+
+
+def played(work: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(work(), 60))  # type: ignore[arg-type]
+
+
+async def until(look: Callable[[], Any]) -> None:
+    while not look():
+        await asyncio.sleep(0.005)
+
+
+def test_calls_that_wait_share_a_commit_and_outcomes_go_first(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate(service, monkeypatch)
+    order: list[str] = []
+
+    def noting(word: str, work: Any) -> Any:
+        def done(turn: Any) -> Any:
+            order.append(word)
+            return work(turn)
+
+        return done
+
+    async def play() -> None:
+        config = service.campaign("llm").config
+        first = asyncio.create_task(service.do("llm", noting("first", ask_of("a"))))
+        await until(lambda: gate.batches)
+        asks = [
+            asyncio.create_task(service.do("llm", noting("ask", ask_of(f"b{n}")))) for n in range(3)
+        ]
+        await asyncio.sleep(0)
+        told = asyncio.create_task(
+            service.do("llm", noting("tell", tell_of(config, "a", "0.05", 1)), urgent=True)
+        )
+        await until(lambda: service.office.waiting() == {"llm": 4})
+        gate.opened.set()
+        await asyncio.gather(first, told, *asks)
+
+    played(play)
+    assert gate.batches == [1, 4]
+    assert order == ["first", "tell", "ask", "ask", "ask"]
+
+
+def test_a_full_line_refuses_before_anything_is_reserved(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate(service, monkeypatch)
+
+    async def play() -> None:
+        first = asyncio.create_task(service.do("llm", ask_of("first")))
+        await until(lambda: gate.batches)
+        waiting = [asyncio.create_task(service.do("llm", ask_of(f"w{n}"))) for n in range(8)]
+        await until(lambda: service.office.waiting() == {"llm": 8})
+        with pytest.raises(Overloaded, match="8 calls wait for the ledger of 'llm'"):
+            await service.do("llm", ask_of("one too many"))
+        gate.opened.set()
+        await asyncio.gather(first, *waiting)
+
+    played(play)
+    asked = {one.decision for one in service.campaign("llm").events() if one.kind == "asked"}
+    assert asked == {"first"} | {f"w{n}" for n in range(8)}
+
+
+def test_a_call_is_dropped_at_its_deadline_and_nothing_is_reserved(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate(service, monkeypatch)
+
+    async def play() -> None:
+        first = asyncio.create_task(service.do("llm", ask_of("first")))
+        await until(lambda: gate.batches)
+        soon = time.monotonic() + 0.01
+        late = asyncio.create_task(service.do("llm", ask_of("late"), deadline=soon))
+        far = time.monotonic() + 60
+        other = asyncio.create_task(service.do("llm", ask_of("other"), deadline=far))
+        await until(lambda: service.office.waiting() == {"llm": 2} and time.monotonic() > soon)
+        gate.opened.set()
+        with pytest.raises(Refused, match="still in line at its deadline") as caught:
+            await late
+        assert caught.value.code == "deadline-passed"
+        await asyncio.gather(first, other)
+
+    played(play)
+    asked = [one.decision for one in service.campaign("llm").events() if one.kind == "asked"]
+    assert asked == ["first", "other"]
+
+
+def test_each_gets_its_own_refusal(service: Service) -> None:
+    async def play() -> None:
+        calls = (service.do("llm", ask_of(among=["small"] if n else ["nobody"])) for n in range(12))
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        assert isinstance(results[0], LookupError)
+        assert sum(isinstance(one, BudgetExhausted) for one in results) >= 1
+        assert sum(not isinstance(one, BaseException) for one in results) == 10
+
+    service.close()
+    service = Service("memory", Settings(queue=50))
+    Campaign("llm", "1.00", {"small": "0.10"}, storage=service.store)
+    played(play)
+    service.close()
+
+
+def test_a_ledger_that_fails_fails_everybody_and_recovers(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = service.campaign("llm")
+    together = campaign.together
+
+    def broken(works: Any) -> list[Any]:
+        raise ZeroDivisionError("nobody thought of this")
+
+    async def play() -> None:
+        monkeypatch.setattr(campaign, "together", broken)
+        results = await asyncio.gather(
+            *(service.do("llm", ask_of()) for _ in range(3)), return_exceptions=True
+        )
+        assert all(isinstance(one, StorageUnavailable) for one in results)
+        monkeypatch.setattr(campaign, "together", together)
+        assert (await service.do("llm", ask_of())).arm == "small"
+
+    played(play)
+
+
+def test_closing_serves_what_is_in_line(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = Gate(service, monkeypatch)
+
+    async def play() -> None:
+        calls = [asyncio.create_task(service.do("llm", ask_of(f"c{n}"))) for n in range(5)]
+        await until(lambda: gate.batches)
+        closing = threading.Thread(target=service.office.close)
+        closing.start()
+        await until(lambda: service.office._closed)
+        await until(lambda: service.office._lines["llm"]._closed)
+        with pytest.raises(BursarError, match="stopping"):
+            await service.do("llm", ask_of("too late"))
+        gate.opened.set()
+        assert sorted(one.id for one in await asyncio.gather(*calls)) == [f"c{n}" for n in range(5)]
+        closing.join(60)
+
+    played(play)
+
+
+def test_the_thread_of_an_idle_campaign_ends_and_comes_back(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bursar.service.line._IDLE", 0.05)
+
+    def threads() -> list[str]:
+        return [one.name for one in threading.enumerate() if one.name == "ledger of llm"]
+
+    played(lambda: service.do("llm", ask_of("a")))
+    eventually(lambda: not threads())
+    played(lambda: service.do("llm", ask_of("b")))
+    assert [one.decision for one in service.campaign("llm").events()] == ["", "a", "b"]
+
+
+def test_a_caller_who_goes_away_does_not_undo_the_call(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate(service, monkeypatch)
+
+    async def play() -> None:
+        gone = asyncio.create_task(service.do("llm", ask_of("gone")))
+        await until(lambda: gate.batches)
+        gone.cancel()
+        gate.opened.set()
+        assert (await service.do("llm", ask_of("gone"))).replayed
+
+    played(play)

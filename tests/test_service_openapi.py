@@ -1,0 +1,94 @@
+"""The document says what the service does: all of its addresses, and answers as they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from service_app import Api, api, service
+
+from bursar.service import described, shown
+from bursar.service.openapi import document
+from bursar.service.operations import OPERATIONS
+from bursar.service.problem import TABLE
+
+__all__ = ["api", "service"]
+
+KEPT = Path(__file__).parent.parent / "docs" / "openapi.json"
+
+
+def test_the_document_in_docs_is_the_one_that_is_served(api: Api) -> None:
+    served = api.client.get("/v1/openapi.json", headers={"host": "testserver"})
+    assert served.status_code == 200
+    made = json.loads(json.dumps(document()))
+    assert served.json() == made
+    if not KEPT.exists():
+        pytest.skip("docs are not part of this copy")
+    assert json.loads(KEPT.read_text()) == made, f"run: python {Path(__file__).name}"
+
+
+def test_every_operation_is_named_once_and_says_what_it_needs() -> None:
+    names = [one.name for one in OPERATIONS]
+    assert len(set(names)) == len(names)
+    links = {link.to for one in OPERATIONS for link in one.links}
+    assert links <= set(names)
+    for one in OPERATIONS:
+        assert one.summary
+        assert set(one.codes) <= set(TABLE), one.name
+        if one.path.startswith("/v1/"):
+            assert one.scope in {"ask", "tell", "read", "admin", "adjust", "keys"}
+
+
+def test_references_lead_somewhere() -> None:
+    found = document()
+    text = json.dumps(found)
+    names = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
+    assert names <= set(found["components"]["schemas"])
+
+
+def answers(api: Api) -> dict[str, tuple[Any, Any]]:
+    """Return answers of all kinds, with the types that describe them."""
+    d = described
+    api.make()
+    ids = [
+        one["id"] for one in api.post("/v1/campaigns/llm/decisions", {"n": 4}).json()["decisions"]
+    ]
+    told = api.post(f"/v1/decisions/{ids[0]}/outcome", {"cost": "0.001", "reward": 1})
+    many = {"outcomes": [{"decision": one, "cost": "0.01", "reward": 0} for one in (*ids[1:], "x")]}
+    c = "/v1/campaigns/llm"
+    return {
+        "told": (told, shown.DecisionShown),
+        "batch": (api.post("/v1/outcomes:batch", many), d.Results),
+        "campaign": (api.get(c), d.CampaignShown),
+        "campaigns": (api.get("/v1/campaigns"), d.Campaigns),
+        "state": (api.get(f"{c}/state"), d.StatusShown),
+        "arms": (api.get(f"{c}/arms"), d.Arms),
+        "decisions": (api.get(f"{c}/decisions"), d.Decisions),
+        "decision": (api.get(f"/v1/decisions/{ids[0]}?why=true"), d.ExplainedDecision),
+        "events": (api.get(f"{c}/events"), d.Events),
+        "audit": (api.get(f"{c}/audit"), d.Events),
+        "forecast": (api.get(f"{c}/forecast"), d.ForecastShown),
+        "series": (api.get(f"{c}/series"), d.SeriesShown),
+        "keys": (api.get("/v1/keys"), d.Keys),
+        "new key": (api.post("/v1/keys", {"scopes": ["read"], "note": "x"}), d.NewKeyShown),
+        "problem": (api.get("/v1/campaigns/nobody"), d.Problem),
+    }
+
+
+def fields_of(kind: Any) -> set[str]:
+    return {field.encode_name for field in msgspec.structs.fields(kind)}
+
+
+def test_answers_are_as_described_with_nothing_left_out(api: Api) -> None:
+    for name, (answer, kind) in answers(api).items():
+        msgspec.json.decode(answer.content, type=kind)
+        assert set(answer.json()) <= fields_of(kind), name
+    for one in api.get("/v1/campaigns/llm/arms").json()["arms"]:
+        assert set(one) == fields_of(described.ArmShown)
+
+
+if __name__ == "__main__":
+    KEPT.write_text(json.dumps(document(), indent=1, ensure_ascii=False, sort_keys=True) + "\n")

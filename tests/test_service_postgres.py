@@ -1,0 +1,138 @@
+"""Two service processes on one PostgreSQL: the last unit of a budget is granted once.
+
+A hundred times in the usual run; with BURSAR_RACES=1000 in the environment, a thousand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import httpx2
+import pytest
+from postgres_server import database, postgres
+from service_app import Api, eventually, free_port
+from starlette.testclient import TestClient
+
+from bursar.service import Service, Settings, application
+from bursar.service.key import SCOPES
+
+__all__ = ["database", "postgres"]
+
+RACES = int(os.environ.get("BURSAR_RACES", "100"))
+CLIENTS = 32
+
+
+@contextmanager
+def served(url: str) -> Iterator[str]:
+    """Yield the address of a `bursar serve` of its own process."""
+    port = free_port()
+    words = ["-m", "bursar", "serve", "--port", str(port), "--storage", url, "--log-level", "error"]
+    process = subprocess.Popen(
+        [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        eventually(lambda: process.poll() is not None or _healthy(address), 120)
+        assert process.poll() is None, process.stdout and process.stdout.read()
+        yield address
+    finally:
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+
+
+def _healthy(address: str) -> bool:
+    try:
+        return httpx2.get(f"{address}/healthz", timeout=5.0).status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+def made_key(url: str) -> str:
+    """Return the token of a key that may do everything."""
+    words = ["-m", "bursar", "keys", "create", "--scope", "all", "--storage", url]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True)
+    found = re.search(r"bursar_\S+", done.stdout)
+    assert found is not None, done.stdout
+    return found.group()
+
+
+async def races(addresses: list[str], token: str, count: int) -> None:
+    """Let all clients ask for one unit at the same time, again and again."""
+    limits = httpx2.Limits(max_connections=CLIENTS)
+    headers = {"authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=60.0, limits=limits) as client:
+        for race in range(count):
+            name = f"race-{race}"
+            body = {"name": name, "budget": "1", "arms": [{"key": "a", "max_cost": "1"}]}
+            made = await client.post(f"{addresses[race % 2]}/v1/campaigns", json=body)
+            assert made.status_code == 201, made.text
+            path = f"/v1/campaigns/{name}/decisions"
+            answers = await asyncio.gather(
+                *(client.post(addresses[n % 2] + path, json={}) for n in range(CLIENTS))
+            )
+            results = Counter(one.json().get("code", "granted") for one in answers)
+            assert results == {"granted": 1, "budget-exhausted": CLIENTS - 1}, (name, results)
+            for address in addresses:
+                state = (await client.get(f"{address}/v1/campaigns/{name}/state")).json()
+                assert (state["held"], state["available"]) == ("1.000000", "0.000000")
+
+
+def test_the_last_unit_is_granted_once_whoever_asks(database: str) -> None:
+    token = made_key(database)
+    with ExitStack() as stack:
+        addresses = [stack.enter_context(served(database)) for _ in range(2)]
+        asyncio.run(races(addresses, token, RACES))
+
+
+def test_what_postgresql_cannot_look_for_is_not_there_and_harms_nobody(database: str) -> None:
+    service = Service(database, Settings(allowed_hosts=("testserver",)))
+    _, token = service.keys.create(SCOPES)
+    with TestClient(application(service), raise_server_exceptions=False) as client:
+        api = Api(client, service, token)
+        api.make()
+        api.ask(id="d1")
+        before = api.ledger()
+        for path in ("campaigns/%00", "decisions/%00", "campaigns/llm/decisions/%00"):
+            assert api.get(f"/v1/{path}").status_code == 404
+        for path in ("campaigns/%00/decisions", "campaigns/llm/decisions/%00/void"):
+            assert api.post(f"/v1/{path}", {}).status_code == 404
+        assert api.ledger() == before
+        outcomes = [
+            {"decision": "\x00", "cost": "0.001"},
+            {"decision": "\x00", "campaign": "llm", "cost": "0.001"},
+            {"decision": "d1", "campaign": "\x00", "cost": "0.001"},
+            {"decision": "d1", "cost": "0.001", "report_id": "\x00"},
+        ]
+        results = api.post("/v1/outcomes:batch", {"outcomes": outcomes}).json()["results"]
+        assert [one["status"] for one in results] == [404, 404, 404, 200]
+    service.close()
+
+
+@pytest.mark.parametrize("settled_by", [0, 1])
+def test_what_one_process_granted_the_other_settles(database: str, settled_by: int) -> None:
+    token = made_key(database)
+    with ExitStack() as stack:
+        addresses = [stack.enter_context(served(database)) for _ in range(2)]
+        headers = {"authorization": f"Bearer {token}"}
+        client = stack.enter_context(httpx2.Client(headers=headers, timeout=60.0))
+        body = {"name": "llm", "budget": "1", "arms": [{"key": "a", "max_cost": "0.5"}]}
+        client.post(f"{addresses[0]}/v1/campaigns", json=body)
+        asked = client.post(f"{addresses[0]}/v1/campaigns/llm/decisions", json={"id": "mine"})
+        again = client.post(f"{addresses[1]}/v1/campaigns/llm/decisions", json={"id": "mine"})
+        assert (asked.status_code, again.status_code) == (201, 200)
+        path = "/v1/decisions/mine/outcome"
+        told = client.post(addresses[settled_by] + path, json={"cost": "0.25", "reward": 1})
+        replay = client.post(addresses[1 - settled_by] + path, json={"cost": "0.25", "reward": 1})
+        assert (told.status_code, replay.status_code) == (200, 200)
+        assert replay.headers["idempotency-replayed"] == "true"
+        spent = {client.get(f"{one}/v1/campaigns/llm/state").json()["spent"] for one in addresses}
+        assert spent == {"0.250000"}
