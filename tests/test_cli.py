@@ -204,14 +204,17 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
     out = tmp_path / "kept.parquet"
     rows = 0
     for patience in (4, 16, 64):  # until a busy machine has come as far as a first game
-        process = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, "-m", "bursar", "simulate", "S-Br-10", "--policy", "uniform",
              "--repetitions", "100000", "--out", str(out)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        time.sleep(patience)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        ) as process:  # fmt: skip
+            try:
+                time.sleep(patience)
+                process.send_signal(signal.SIGINT)
+                _, errors = process.communicate(timeout=60)
+            finally:
+                process.kill()  # one that did not heed it would not end
         assert process.returncode == 130
         rows = parquet.read_table(out).num_rows if out.exists() else 0
         if rows:

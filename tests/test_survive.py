@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from pyarrow import parquet
@@ -30,17 +32,23 @@ def grid(tmp_path):
     return path
 
 
-def start(grid, out, *more):
+@contextmanager
+def started(grid, out, *more) -> Iterator[subprocess.Popen[str]]:
+    """Run a grid in a process of its own, which does not outlive a test that fails."""
     command = [*BURSAR, "run", str(grid), "--out", str(out), *more]
     # a session of its own: Ctrl-C is sent to it, not to pytest
-    return subprocess.Popen(
+    with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()  # does nothing to one that has ended
 
 
 def finished(grid, out, *more):
-    process = start(grid, out, *more)
-    printed, errors = process.communicate(timeout=300)
+    with started(grid, out, *more) as process:
+        printed, errors = process.communicate(timeout=300)
     return process.returncode, printed, errors
 
 
@@ -57,11 +65,11 @@ def test_killed_at_ten_random_moments_the_table_is_the_same(grid, tmp_path):
     out, chance = tmp_path / "killed", random.Random(4)
     left_after = []
     for _ in range(10):
-        process = start(grid, out)
-        wait_for_parts(process, out, parts(out))  # it computes now: not while it still imports
-        time.sleep(chance.uniform(0.0, 0.15))
-        process.kill()
-        process.communicate()
+        with started(grid, out) as process:
+            wait_for_parts(process, out, parts(out))  # it computes now: not while it still imports
+            time.sleep(chance.uniform(0.0, 0.15))
+            process.kill()
+            process.communicate()
         left_after.append(parts(out))
     assert left_after == sorted(left_after), "nothing that was finished is lost"
     assert 0 < left_after[0] < 120, "the first kill came on the way"
@@ -82,10 +90,10 @@ def test_killed_at_ten_random_moments_the_table_is_the_same(grid, tmp_path):
 
 def test_ctrl_c_finishes_what_runs_and_the_same_command_goes_on(grid, tmp_path):
     out = tmp_path / "out"
-    process = start(grid, out)
-    wait_for_parts(process, out, 3)
-    process.send_signal(signal.SIGINT)
-    printed, errors = process.communicate(timeout=60)
+    with started(grid, out) as process:
+        wait_for_parts(process, out, 3)
+        process.send_signal(signal.SIGINT)
+        printed, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "finishing what runs; Ctrl-C again stops at once" in errors
     kept = parts(out)
@@ -116,12 +124,12 @@ def test_ctrl_c_twice_stops_at_once(tmp_path):
         'policies = ["endless"]\nsettings = ["S-Br-10"]\nrepetitions = 4\nbudget_plays = 500\n'
         'policy_files = ["endless.py"]\n'
     )
-    process = start(long, tmp_path / "out")
-    for line in ("in the game", "finishing what runs; Ctrl-C again stops at once"):
-        while not process.stderr.readline().startswith(line):
-            assert process.poll() is None
-        os.kill(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    with started(long, tmp_path / "out") as process:
+        for line in ("in the game", "finishing what runs; Ctrl-C again stops at once"):
+            while not process.stderr.readline().startswith(line):
+                assert process.poll() is None
+            os.kill(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "stopped; what was finished is kept" in errors
 

@@ -24,6 +24,11 @@ Regret is the reward lost against always playing the best arm; lower is better. 
 setting, its axis of the budget logarithmic. Colour: the ω family (warm ω*-UCB, cool ω-UCB); grey:
 all others. Policies far worse leave a panel at its top and are named there.
 """
+_LEAST = """
+Dashed, where arms are Bernoulli: the asymptotic lower bound of mean regret (Lai and Robbins),
+averaged over the problems that were played. It is about the slope in the long run, not about any
+one budget: here a policy may lie below it.
+"""
 
 CAPTIONS = {
     "headline": _words(
@@ -48,6 +53,7 @@ CAPTIONS = {
     "regret": _words(
         "Fig. 3: regret over the budget",
         _REGRET
+        + _LEAST
         + """
         Lines are means over repetitions. {run} Look at which lines stay flat to the right.
         Corrected: means of generalised Bernoulli arms, which the published code takes as
@@ -57,6 +63,7 @@ CAPTIONS = {
     "regret-intervals": _words(
         "Fig. 3 with 95% intervals",
         _REGRET
+        + _LEAST
         + """
         Shaded: 95% interval of the mean over repetitions; the ad campaigns of a repetition
         are averaged first. {run} Wide bands mean that a few games decide the mean.

@@ -12,17 +12,22 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from bursar.analysis import games
+from bursar.analysis.least_line import least
 from bursar.checks import Floats
 from bursar.errors import InvalidInput
 from bursar.figures import choice
 from bursar.figures.band import Band, band
 from bursar.figures.labels import colours, is_ours, label, markers, short
-from bursar.figures.style import FAINT, STYLE, grid, legend, percent, thousands
+from bursar.figures.style import FAINT, STYLE, grid, legend, note, percent, thousands
+from bursar.plan import Data, Place
+from bursar.problems import Problem
 from bursar.result import Result
 
-__all__ = ["curves"]
+__all__ = ["LEAST", "curves"]
 
+LEAST = "least slope possible in the long\nrun (asymptotic, Bernoulli arms)"
 _FAR = 8.0  # times the best policy's final regret: what is above leaves the panel
+_STRETCH = 1.3  # times its height: so much a panel grows for the line of the least
 
 
 def curves(
@@ -32,10 +37,13 @@ def curves(
     *,
     statistic: str = "mean",
     policies: Sequence[str] | None = None,
+    places: Sequence[Place | Problem] = (),
+    data: Data = None,
 ) -> Figure:
     """Draw regret over the budget, a panel a setting.
 
-    Policies far worse than the others leave the panel at its top, where they are named.
+    Policies far worse than the others leave the panel at its top, where they are named. Where arms
+    are Bernoulli, a dashed line is the least mean regret that is possible in the long run.
 
     Parameters
     ----------
@@ -49,6 +57,10 @@ def curves(
         Of the repetitions.
     policies : sequence of str, optional
         Which to show; by default all, and of more than 12 those of the paper's figures.
+    places : sequence of settings and problems, optional
+        What was played, for the least regret on problems of one's own, which a name does not tell.
+    data : path or Ads, optional
+        The Facebook ads, for the least regret on FB-Br.
     """
     names = [name for name in choice.played(result) if choice.paper(result, name, policies)]
     if not names:
@@ -59,6 +71,8 @@ def curves(
             shown = choice.paper(result, name, policies)
             bands = {s: band(games.regret(result, name, s), statistic) for s in shown}
             _panel(panel, result, bands, intervals)
+            if statistic == "mean":  # the bound is one of means
+                _least(panel, result.shares, least(result, name, places, data))
             panel.set(title=name, xlabel="share of the budget spent")
             if log:
                 panel.set_xscale("log")
@@ -68,7 +82,7 @@ def curves(
         for panel in panels[:: min(3, len(names))]:
             panel.set_ylabel(f"{statistic} regret (reward lost)")
         named = {line.get_label(): line for panel in panels for line in panel.get_lines()}
-        words = [label(slug) for slug in choice.main(result, policies)]
+        words = [*(label(slug) for slug in choice.main(result, policies)), LEAST]
         legend(figure, panels, free, [named[text] for text in words if text in named])
     return figure
 
@@ -88,6 +102,25 @@ def _panel(panel: Any, result: Result, bands: Mapping[str, Band], intervals: boo
     if gone:
         words = fill("above: " + ", ".join(gone), 28, break_on_hyphens=False)
         panel.set_title(words, loc="right", fontsize=7.5, color=FAINT, weight="normal")
+
+
+def _least(panel: Any, shares: Floats, bound: Floats | None) -> None:
+    """Draw the bound; where it is far above all policies it leaves the panel, which stays theirs.
+
+    The axis has its limits by then.
+    """
+    if bound is None:
+        return
+    top = panel.get_ylim()[1]
+    panel.plot(
+        shares, bound, color=FAINT, linestyle=(0, (5, 2)), linewidth=1.5, zorder=1.5, label=LEAST,
+        marker="_" if shares.size == 1 else "", markersize=12,
+    )  # fmt: skip
+    cut = panel.get_title(loc="right")  # names those above, and is to stay true
+    if not cut and top < 1.05 * bound[-1] <= _STRETCH * top:
+        panel.set_ylim(0.0, 1.05 * bound[-1])
+    elif bound.min() > top:
+        note(panel, f"the dashed line is above: {bound[0]:,.0f} to {bound[-1]:,.0f}")
 
 
 def _line(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +29,15 @@ from bursar.figures.sensitivity import sensitivity
 from bursar.figures.speed import speed
 from bursar.figures.style import STYLE
 from bursar.files import whole_file
+from bursar.plan import Data, Place
+from bursar.problems import Problem
 from bursar.result import Result
 from bursar.settings import facebook, store
 from bursar.settings.ads import Ads
 
 __all__ = ["Drawn", "draw_all", "save"]
 
-Data = str | PathLike[str] | Ads | None
+Places = Sequence[Place | Problem]
 Rows = Sequence[Mapping[str, Any]]
 
 _DPI = 150
@@ -62,6 +63,7 @@ def draw_all(
     coverage_rows: Rows | None = None,
     progress: Callable[[str, str], None] | None = None,
     about_paper: bool = True,
+    places: Places = (),
 ) -> list[Drawn]:
     """Draw what can be drawn; the rest is left out with a reason.
 
@@ -72,7 +74,8 @@ def draw_all(
     folder : Path
         Where the files go; it is made if it is not there.
     data : path or Ads, optional
-        The Facebook ads, for the density of a campaign and for what chance loses on them.
+        The Facebook ads, for the density of a campaign and for what chance and the best
+        policies lose on them.
     timings : sequence of mappings
         Rows of ``policy``, ``setting``, ``plays``, ``seconds``, for the figure of speed.
     coverage_rows : sequence of mappings, optional
@@ -81,10 +84,12 @@ def draw_all(
         Told the name of each figure when it is done, and the reason if it was left out, else "".
     about_paper : bool
         Whether to draw what is about the paper and its theory, too.
+    places : sequence of settings and problems
+        What was played; of one's own settings the result has the names only.
     """
     folder.mkdir(parents=True, exist_ok=True)
     drawn: list[Drawn] = []
-    for name, make in _figures(result, data, timings, coverage_rows):
+    for name, make in _figures(result, data, timings, coverage_rows, places):
         if name in _PAPER and not about_paper:
             continue
         reason = ""
@@ -116,7 +121,7 @@ def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
 
 
 def _figures(
-    result: Result, data: Data, timings: Rows, rows: Rows | None
+    result: Result, data: Data, timings: Rows, rows: Rows | None, places: Places
 ) -> Iterator[tuple[str, Callable[[], Figure]]]:
     """Yield name and maker of each figure, in the order of a report."""
     yield "headline", lambda: headline(result, random=chance(result, data))
@@ -124,8 +129,8 @@ def _figures(
         yield "changing", lambda: changing(result)
         yield "speed", lambda: speed(timings)
         return
-    yield "regret", lambda: curves(result, intervals=False)
-    yield "regret-intervals", lambda: curves(result)
+    yield "regret", lambda: curves(result, intervals=False, places=places, data=data)
+    yield "regret-intervals", lambda: curves(result, places=places, data=data)
     yield "regret-medians", lambda: curves(result, statistic="median")
     yield "failures", lambda: failures(result)
     yield "dominance", lambda: dominance(result)

@@ -94,7 +94,7 @@ def finish(
 
     figures = draw_all(
         result, folder / "figures", data=data, timings=outcome.timings, progress=drawn,
-        about_paper=about_paper,
+        about_paper=about_paper, places=what.plan.settings,
     )  # fmt: skip
     failures = [failure._asdict() for failure in outcome.failures]
     made = making.facts(outcome)
