@@ -257,3 +257,52 @@ def test_a_snapshot_of_another_version_is_not_used() -> None:
     other = content.replace(b"\xa1v" + bytes([VERSION]), b"\xa1v\x63")
     assert other != content
     assert restored(other) is None
+
+
+# a policy that knows the budget
+
+
+def spent_by(campaign: Campaign, plays: int) -> list[str]:
+    """Ask and tell up to so many times, each outcome a matter of the arm and the turn."""
+    chosen = []
+    for _ in range(plays):
+        try:
+            decision = campaign.ask()
+        except BudgetExhausted:
+            break
+        turn = (7 * decision.seq) % 10
+        cost = Decimal(turn) / (20 if decision.arm == "stable" else 10)
+        reward = {"stable": 0.5, "good": float(turn < 6), "bad": float(turn < 1)}[decision.arm]
+        campaign.tell(decision, cost=cost, reward=reward)
+        chosen.append(decision.arm)
+    return chosen
+
+
+GITTINS: dict[str, Any] = {"policy": "pooled-gittins", "seed": 3}
+THREE = {"good": "1", "bad": "1", "stable": "0.5"}
+
+
+def test_pooled_gittins_spends_a_campaign_to_its_end_and_says_why() -> None:
+    campaign = made("40", THREE, **GITTINS)
+    chosen = spent_by(campaign, 1000)
+    assert len(chosen) < 1000
+    assert campaign.spent <= 40
+    assert campaign.state == "exhausted"
+    assert min(chosen.count(arm) for arm in THREE) > 0
+    assert chosen.count("bad") < len(chosen) / 4
+    campaign = made("40", THREE, **GITTINS)
+    spent_by(campaign, 30)
+    decision = campaign.ask()
+    why = campaign.explain(decision)
+    indices = {one.arm.key: one.index for one in why.options}
+    assert why.verified
+    assert why.how == "index"
+    assert indices[decision.arm] == max(indices.values())
+
+
+def test_pooled_gittins_goes_on_the_same_way_after_a_restart(tmp_path: Any) -> None:
+    whole = spent_by(made("40", THREE, **GITTINS), 60)
+    place = f"sqlite:///{tmp_path}/campaign.db"
+    first = spent_by(made("40", THREE, storage=place, **GITTINS), 25)
+    reopened = Campaign("c", storage=place, clock=HandClock())
+    assert first + spent_by(reopened, 35) == whole

@@ -1,4 +1,4 @@
-"""The engine: lazy loops against the plain one play by play, tapes, budgets, and BTS's law."""
+"""The engine: its quick loops against the plain one play by play, tapes, budgets, and BTS's law."""
 
 from __future__ import annotations
 
@@ -32,6 +32,13 @@ LAZY = [
     for p in cls.examples()
     if fastest(p) in ("lazy", "greedy")
 ]
+RECALL = [
+    p.but(ties=ties)
+    for cls in bursar.POLICIES.values()
+    for p in cls.examples()
+    if fastest(p) == "recall"
+    for ties in ("random", "first")
+]
 
 
 def problem(number: int) -> bursar.Problem:
@@ -63,9 +70,36 @@ def test_the_lazy_loop_makes_the_choices_of_the_plain_one(policy):
         compare(policy, number)
 
 
+@pytest.mark.parametrize("policy", RECALL, ids=str)
+def test_a_loop_that_recalls_makes_the_choices_of_the_plain_one(policy):
+    """80 problems for each policy and rule for ties, 12 for further parameters."""
+    first = next(iter(type(policy).examples()))
+    for number in range(80 if policy.but(ties="random") == first else 12):
+        place = problem(number)
+        if place.arms * place.cost.mean() < 1e4 * place.min_cost:  # else a million plays
+            compare(policy, number)
+
+
+def test_a_long_game_that_is_recalled_agrees_too():
+    """From the first plays, when arms have all in common to learn, to a budget that is spent."""
+    rng = np.random.default_rng(4)
+    for place in (
+        bursar.Bernoulli(rng.uniform(size=8), rng.uniform(0.1, 1.0, 8)),
+        bursar.Beta(*rng.uniform(0.05, 5.0, size=(4, 8))),
+        bursar.Bernoulli([0.5, 0.5, 0.5, 0.49], [0.5, 0.5, 0.5, 0.5]),
+    ):
+        for policy in RECALL:
+            tape = Tape(place, (0, 4))
+            games = [
+                run(policy, tape, 4_000.0, SHARES, (0, 4), loop=loop, record=True)
+                for loop in ("plain", "auto")
+            ]
+            assert games[0].choices.tolist() == games[1].choices.tolist()
+
+
 def compare(policy: bursar.Policy, number: int) -> None:
     place = problem(number)
-    slow = policy.name == "kl-ucb-sc-plus"
+    slow = policy.name == "kl-ucb-sc-plus" or policy.recall is not None
     plays = 100 + 2 * place.arms if slow else 1500 + 6 * place.arms  # well beyond the first of each
     budget = plays * place.cost.mean()
     tape = Tape(place, (1, number))

@@ -91,14 +91,17 @@ def texts(panel) -> list[str]:
 def test_labels_say_the_name_and_the_parameters():
     assert label("omega-ucb:rho=0.0625") == "ω-UCB, ρ = 1/16"
     assert label("my-own:depth=3") == "my-own, depth = 3"
-    styles = colours(OMEGA + OTHERS)
+    assert label("pooled-gittins:horizon=0.5") == "Pooled Gittins, horizon = 1/2"
+    styles = colours([*OMEGA, *OTHERS, "pooled-gittins"])
     assert len(set(styles.values())) == len(styles)
     for slug in OTHERS:
         red, green, blue = (styles[slug][0][i : i + 2] for i in (1, 3, 5))
         assert red == green == blue
     assert styles["omega-ucb:rho=1"] == colours(["omega-ucb:rho=1"])["omega-ucb:rho=1"]
-    marks = markers(OMEGA + OTHERS)
+    marks = markers([*OMEGA, *OTHERS, "pooled-gittins"])
     assert len({marks[slug] for slug in OTHERS}) == len(OTHERS)
+    assert styles["pooled-gittins"] == colours(["pooled-gittins"])["pooled-gittins"]
+    assert marks["pooled-gittins"] == ""  # in colour: it needs no mark
 
 
 def test_a_band_holds_the_middle_with_95_percent():
@@ -397,7 +400,7 @@ def test_everything_is_drawn_the_same_twice(tmp_path):
     two = draw_all(result, tmp_path / "b", **options)
     names = [drawn.name for drawn in one]
     # the ads may be in this user's folder, and nothing changes here
-    assert set(CAPTIONS) - set(names) <= {"density", "changing"}
+    assert set(CAPTIONS) - set(names) <= {"density", "changing", "ratios"}
     assert [name for name, reason in told if not reason] == names
     for first, second in zip(one, two, strict=True):
         assert first.svg.read_bytes() == second.svg.read_bytes()

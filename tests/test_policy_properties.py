@@ -124,8 +124,8 @@ def test_the_index_of_an_unplayed_arm_never_falls(slug, n, r, c, first, second):
 def test_who_claims_a_monotone_index():
     """Section 4 of the specification, including those that must not claim it."""
     claims = {slug for slug, cls in bursar.POLICIES.items() if cls.monotone}
-    windows = {"sw-omega-ucb", "sw-omega-star-ucb"}
-    assert set(bursar.POLICIES) - claims == {"ucb-bv2", "pd-bwk", "bts", "uniform"} | windows
+    falling = {"sw-omega-ucb", "sw-omega-star-ucb", "pooled-gittins"}
+    assert set(bursar.POLICIES) - claims == {"ucb-bv2", "pd-bwk", "bts", "uniform"} | falling
 
 
 def test_scaled_data_scale_the_index():
@@ -302,3 +302,67 @@ def test_pd_bwks_weights_do_not_overflow():
     for k in range(3):
         learner.record(k, 0.5, 0.5)
     assert learner.choose() in range(3)
+
+
+states = st.lists(
+    st.tuples(st.integers(1, 500), unit, unit, unit, unit), min_size=1, max_size=6
+)  # plays, means, and shares of the largest variances
+
+
+def gittins(rows, budget: float, **params) -> np.ndarray:
+    n, r, c, a, b = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    return bursar.policy("pooled-gittins").but(**params).indices(
+        n=n, mean_reward=r, mean_cost=c, var_reward=a * r * (1 - r), var_cost=b * c * (1 - c),
+        plays=int(n.sum()), budget=budget,
+    )  # fmt: skip
+
+
+@given(states, st.floats(1e-3, 1e6), st.floats(1e-3, 1e6), st.booleans())
+def test_pooled_gittins_hopes_for_less_as_the_budget_is_spent(rows, a, b, pool):
+    """The index of an arm that is not played never rises; the engine relies on it."""
+    less, more = (gittins(rows, budget, pool=pool) for budget in sorted((a, b)))
+    assert (less <= more * (1 + 1e-9)).all()
+
+
+@given(states)
+def test_pooled_gittins_hopes_for_nothing_without_a_budget(rows):
+    """What is left are estimates, drawn a little to the mean of all arms."""
+    spent = gittins(rows, 1e-9)
+    assert (spent == gittins(rows, 1e-12)).all()
+    assert (gittins(rows, 1e6) > spent).all()
+
+
+def test_arms_without_plays_say_nothing_of_the_others():
+    played = {"mean_reward": [0.4, 0.6], "mean_cost": [0.5, 0.7], "plays": 12, "budget": 50.0}
+    two = bursar.policy("pooled-gittins").indices(n=[5, 7], **played)
+    played |= {"mean_reward": [0.4, 0.6, 0.0], "mean_cost": [0.5, 0.7, 0.0]}
+    three = bursar.policy("pooled-gittins").indices(n=[5, 7, 0], **played)
+    assert three.tolist() == [*two.tolist(), math.inf]
+
+
+def test_pooled_gittins_learns_in_the_users_units():
+    """Euros and cents: the same choices, the budget in the units of costs."""
+    rng = np.random.default_rng(3)
+    learners = [
+        bursar.policy("pooled-gittins").learner(4, budget=60.0),
+        bursar.policy("pooled-gittins").learner(
+            4, budget=6000.0, reward_range=(0, 5), cost_range=(0, 100)
+        ),
+    ]
+    for _ in range(120):
+        arm, other = (learner.choose() for learner in learners)
+        assert arm == other
+        reward, cost = rng.integers(0, 9, 2) / 8 * [1.0, 0.25 * (arm + 1)]
+        learners[0].record(arm, reward, cost)
+        learners[1].record(arm, 5 * reward, 100 * cost)
+    assert learners[1].spent == pytest.approx(100 * learners[0].spent)
+
+
+def test_pooled_gittins_asks_for_its_budget():
+    message = "pooled-gittins needs to know the budget, got None; give budget=…"
+    with pytest.raises(MissingKnowledge, match=re.escape(message)):
+        bursar.policy("pooled-gittins").learner(3)
+    with pytest.raises(MissingKnowledge, match=re.escape(message)):
+        bursar.policy("pooled-gittins").indices(**STATE, plays=9)
+    with pytest.raises(InvalidParameter, match="horizon must be positive, got 0"):
+        bursar.policy("pooled-gittins:horizon=0")

@@ -14,7 +14,9 @@ from bursar.errors import InvalidInput, MissingData, UnknownSetting
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli
 from bursar.settings import SETTINGS, Setting, setting, settings
 from bursar.settings.changing import CHANGING
+from bursar.settings.families import FAMILIES
 
+EVERY = [*SETTINGS, *CHANGING, *FAMILIES]
 SYNTHETIC = [name for name in SETTINGS if name.startswith("S-")]
 SIZES = (10, 50, 100)
 
@@ -156,7 +158,7 @@ def test_the_authors_choices_have_a_name():
     ("name", "message"),
     [
         ("S-Brr-10", "no setting named 'S-Brr-10'; did you mean 'S-Br-10'?"),
-        ("nothing", f"no setting named 'nothing'; known: {', '.join([*SETTINGS, *CHANGING])}"),
+        ("nothing", f"no setting named 'nothing'; known: {', '.join(EVERY)}"),
         ("S-Br-10:author", "S-Br-10 has no option 'author'; did you mean 'S-Br-10:authors'?"),
         ("S-Br-10:", "S-Br-10 has no option ''; did you mean 'S-Br-10:authors'?"),
     ],
@@ -184,9 +186,9 @@ def test_without_data_the_way_to_it_is_told(tmp_path, monkeypatch):
 def test_the_command_lists_them_all(capsys):
     cli_settings.settings_command(as_json=True)
     rows = json.loads(capsys.readouterr().out)
-    changing = [row for row in rows if row["kind"] == "changing"]
-    assert {row["name"] for row in changing} == set(CHANGING)
-    rows = [row for row in rows if row["kind"] != "changing"]
+    for kind, names in (("changing", CHANGING), ("family", FAMILIES)):
+        assert [row["name"] for row in rows if row["kind"] == kind] == list(names)
+    rows = [row for row in rows if row["kind"] in ("synthetic", "ads")]
     assert [row["name"] for row in rows] == list(SETTINGS)
     assert rows[0]["arms"] == [10]
     assert rows[0]["problems"] == 1

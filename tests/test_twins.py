@@ -17,6 +17,7 @@ PARAMETERS: dict[str, list[dict]] = {
     "sw-omega-star-ucb": [{"window": 120}, {"window": 40, "min_samples": 5, "eta_min": 0.1}],
     "d-omega-ucb": [{"gamma": 0.98}, {"rho": 1.0, "gamma": 0.7}, {"gamma": 1.0}],
     "d-omega-star-ucb": [{"gamma": 0.99}, {"gamma": 0.95, "min_samples": 5, "eta_min": 0.1}],
+    "pooled-gittins": [{}, {"horizon": 0.5}, {"pool": False}],
     "m-ucb": [{}, {"alpha": 1.0}, {"variant": "authors"}],
     "c-ucb": [{}, {"alpha": 1.0}, {"variant": "authors"}],
     "i-ucb": [{}, {"alpha": 1.0}, {"variant": "authors"}],

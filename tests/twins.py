@@ -224,6 +224,96 @@ class DiscountedOmegaStarUCB(
     """omega*-UCB with weights gamma^age."""
 
 
+class PooledGittins(Twin, slug="pooled-gittins", horizon=2.0, pool=True):
+    """The q at which G(q) = min over y of A kl(r~, q y) + C kl(c~, y) passes z^2/2, by bisection on log q.
+
+    A = n/eta_r + 2 trials of mean r~ = (n/eta_r r + 2 centre) / A, C and c~ likewise; z for n + eta_r + eta_c plays
+    done and horizon (B - spent) / c~ left. The sum is least where A (q y - r~) (1 - y) + C (y - c~) (1 - q y) = 0, a
+    quadratic in y of which the smaller root counts.
+    """
+
+    # z at t = exp(-(i/4)^2), i = 0, 1, ...; test_horizon.py solves for them
+    KNOTS: ClassVar[list[float]] = [
+        0, 0.164, 0.330, 0.513, 0.718, 0.954, 1.227, 1.539, 1.889, 2.269, 2.667, 3.073, 3.479, 3.879, 4.273, 4.662,
+        5.046, 5.427, 5.806, 6.183, 6.558,
+    ]  # fmt: skip
+
+    def hope(self, played: float, left: float) -> float:
+        """The boundary at t = n / (n + m), straight between knots, less 0.5826 / sqrt(n); never below 0."""
+        place = 4 * math.sqrt(math.log(1 + left / played))
+        i = math.floor(place)
+        assert i + 1 < len(self.KNOTS), "games of 300 rounds have no such horizon"
+        z = self.KNOTS[i] * (i + 1 - place) + self.KNOTS[i + 1] * (place - i)
+        return max(0.0, z - 0.5826 / math.sqrt(played))
+
+    @staticmethod
+    def rounded(x: float) -> float:
+        """x, or 1 - x if that is smaller, as the nearest 2^(j/8)."""
+        if x == 1:
+            return 1.0
+        near = min(0.5, 2 ** (round(8 * math.log2(min(x, 1 - x))) / 8))
+        return near if x <= 0.5 else 1 - near
+
+    def general(self, samples: list[list[float]]) -> tuple[float, float]:
+        """Eta and mean of arms in general: unbiased eta with weight (n - 1) / (n + 2), and one more arm, a coin."""
+        if not self.p.pool:
+            return 1.0, 0.5
+        weights, etas = [1.0], [1.0]
+        for values in samples:
+            n, m = len(values), mean(values)
+            if n > 1 and 0 < m < 1:
+                weights.append((n - 1) / (n + 2))
+                etas.append(min(1.0, variance(values) * n / (n - 1) / (m * (1 - m))))
+        average = math.fsum(w * e for w, e in zip(weights, etas, strict=True)) / math.fsum(weights)
+        return self.rounded(average), self.rounded(mean([0.5, *map(mean, samples)]))
+
+    @staticmethod
+    def eta(values: list[float], general: float, centre: float) -> float:
+        """The variance of an arm's plays and of `general` trials at the centre together, over m (1 - m), with three
+        plays of the general eta: an unbiased one, from n + 2 general - 1 degrees of freedom.
+        """
+        n = len(values)
+        m = (math.fsum(values) + general * centre) / (n + general)
+        trials = general * (centre * (1 - m) ** 2 + (1 - centre) * m**2)
+        found = (math.fsum((x - m) ** 2 for x in values) + trials) / (m * (1 - m))
+        return min(1.0, max(1e-6, (found + 3 * general) / (n + 2 * general - 1 + 3)))
+
+    @staticmethod
+    def distance(weight_r: float, r: float, weight_c: float, c: float, q: float) -> float:
+        a = (weight_r + weight_c) * q
+        b = weight_r * (q + r) + weight_c * (1 + q * c)
+        y = (b - math.sqrt(max(0.0, b**2 - 4 * a * (weight_r * r + weight_c * c)))) / (2 * a)
+        return weight_r * divergence(r, min(1.0, q * y)) + weight_c * divergence(c, y)
+
+    def index(self, weight_r: float, r: float, weight_c: float, c: float, z: float) -> float:
+        if z == 0:
+            return r / c
+        low = math.log(r / c)
+        high = low + 1
+        while self.distance(weight_r, r, weight_c, c, math.exp(high)) < z**2 / 2:
+            high += 1
+        while low < (middle := (low + high) / 2) < high:
+            if self.distance(weight_r, r, weight_c, c, math.exp(middle)) < z**2 / 2:
+                low = middle
+            else:
+                high = middle
+        return math.exp(low)
+
+    def choose(self, rng: Generator) -> int:
+        if self.unplayed():
+            return self.unplayed()[0]
+        general, found = [self.general(self.rewards), self.general(self.costs)], []
+        for samples in zip(self.rewards, self.costs, strict=True):
+            n, sides, etas = len(samples[0]), [], []
+            for values, (spread, centre) in zip(samples, general, strict=True):
+                etas.append(self.eta(values, spread, centre))
+                weight = n / etas[-1] + 2
+                sides.append((weight, (n / etas[-1] * mean(values) + 2 * centre) / weight))
+            left = self.p.horizon * max(0.0, self.budget - self.spent) / sides[1][1]
+            found.append(self.index(*sides[0], *sides[1], self.hope(n + sum(etas), left)))
+        return self.best(found, range(self.arms), rng)
+
+
 class RadiusTwin(IndexTwin):
     """m-, c- and i-UCB: e = alpha sqrt(log(t - 1) / n), t - 1 = N; the authors have log(N - 1)."""
 

@@ -137,4 +137,6 @@ def _digest(function: Any) -> str:
                 queue.append(value.py_func)
             elif isinstance(value, int | float | str | tuple | np.generic):
                 text.update(f"{name}={value!r}".encode())
+            elif isinstance(value, np.ndarray):
+                text.update(name.encode() + value.tobytes())
     return text.hexdigest()

@@ -52,7 +52,7 @@ def indices(brain: Brain, among: Sequence[int]) -> list[Index] | None:
     )  # fmt: skip
     p = brain._parameters
     mine = np.array([k for k in among if n[k] > 0.0], dtype=np.intp)
-    now = policy._now(p, plays, columns[2][mine])
+    now = policy._now(p, plays, seen[mine], float(brain.game["spent"][0]))
     values = brain.scale.ratio_out(kernels.of(type(policy), "tabulate")(p, *columns, now))
     split = _SPLITS.get(policy.name)
     found = []

@@ -113,7 +113,7 @@ def policy(
 
 @app.command()
 def settings(as_json: AsJSON = False) -> None:
-    """List the paper's settings: distribution, arms, problems a repetition, needed data."""
+    """List all settings: distribution, arms, problems a repetition, needed data, source."""
     settings_command(as_json)
 
 
@@ -186,6 +186,13 @@ def reproduce(
     changing: Annotated[
         bool, typer.Option("--changing", help="Worlds that change, in place of the paper's.")
     ] = False,
+    less_regret: Annotated[
+        bool,
+        typer.Option("--less-regret", help="Pooled Gittins against the paper's best policy."),
+    ] = False,
+    families: Annotated[
+        bool, typer.Option("--families", help="The same on problems that are not the paper's.")
+    ] = False,
     data: Ads = None,
     repetitions: Times = None,
     seed: Seed = 0,
@@ -199,21 +206,27 @@ def reproduce(
 ) -> None:
     """Run the paper's evaluation, draw its figures, check its claims, and write a report."""
     grids = extra("bursar.cli.grids", "pyarrow")  # only these commands need the extra
+    if changing + less_regret + families > 1:
+        raise InvalidInput("give one of --changing, --less-regret and --families")
+    if (changing or families) and (full or all_policies or data is not None):
+        which = "--changing" if changing else "--families"
+        raise InvalidInput(f"{which} goes with --quick, not with --full, or data of the paper")
+    if less_regret and (full or all_policies):
+        raise InvalidInput("--less-regret goes with --quick, not with --full or --all-policies")
+
+    def options(name: str) -> Any:
+        folder = out or Path("bursar-results") / name
+        return grids.Options(folder, jobs, dask, dry_run, rerun_failed, force, as_json)
+
     if changing:
-        if full or all_policies or data is not None:
-            raise InvalidInput(
-                "--changing goes with --quick, not with --full, or data of the paper"
-            )
-
-        def options(name: str) -> Any:
-            folder = out or Path("bursar-results") / name
-            return grids.Options(folder, jobs, dask, dry_run, rerun_failed, force, as_json)
-
         grids.reproduce_changing(quick, repetitions, seed, options)
-        return
-    what = grids.paper_experiment(quick, full, all_policies, data, repetitions, seed)
-    folder = out or Path("bursar-results") / what.name
-    grids.go(what, grids.Options(folder, jobs, dask, dry_run, rerun_failed, force, as_json))
+    elif less_regret:
+        grids.reproduce_less_regret(quick, data, repetitions, seed, options)
+    elif families:
+        grids.reproduce_families(quick, repetitions, seed, options)
+    else:
+        what = grids.paper_experiment(quick, full, all_policies, data, repetitions, seed)
+        grids.go(what, options(what.name))
 
 
 @app.command()

@@ -13,6 +13,7 @@ from rich.table import Table
 from bursar.settings import Setting, settings
 from bursar.settings.changing import CHANGING
 from bursar.settings.facebook import load
+from bursar.settings.families import FAMILIES
 from bursar.settings.store import keep
 
 __all__ = ["data_facebook_ads", "settings_command"]
@@ -22,7 +23,7 @@ _PAPER = (545, 19)  # ads and campaigns of the paper's file
 
 def settings_command(as_json: bool) -> None:
     """Print every setting: name, distribution, arms, problems a repetition, needs data."""
-    rows = [_facts(one) for one in (*settings(), *CHANGING.values())]
+    rows = [_facts(one) for one in (*settings(), *CHANGING.values(), *FAMILIES.values())]
     if as_json:
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return

@@ -1,7 +1,8 @@
 """The compiled loops of each policy, and what each keeps beside the state of the game.
 
 Index policies whose index never falls take the lazy loop, b-greedy and BTS have loops of their own,
-and everything can be played by the plain loop, which looks at all arms at every play.
+a policy with a ``recall`` takes the plain loop with that in place of a look at all arms, and
+everything can be played by the plain loop, which looks at all arms at every play.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ __all__ = ["columns_for", "fastest", "loop_of"]
 
 def fastest(policy: Policy) -> str:
     """Return the name of the fastest loop that plays a policy."""
+    if policy.recall is not None:
+        return "recall"
     return policy.shortcut or ("lazy" if policy.lazy else "plain")
 
 
@@ -43,6 +46,8 @@ def loop_of(policy: Policy, name: str, arms: int) -> tuple[Any, tuple[Any, ...]]
         return _plain(cls), (new_arms(arms), np.zeros(policy.memory_size(arms)))
     if name != fastest(policy):
         raise InvalidInput(f"{policy.name} has no {name!r} loop; choose 'auto' or 'plain'")
+    if name == "recall":
+        return _recalling(cls), (new_arms(arms), np.zeros(policy.recall_size(arms)))
     if name == "greedy":
         best = np.full(1, -1, dtype=np.int64)
         return _fixed(cls), (new_tree(arms), np.zeros(arms), best)
@@ -56,12 +61,17 @@ def loop_of(policy: Policy, name: str, arms: int) -> tuple[Any, tuple[Any, ...]]
 def _plain(cls: Any) -> Any:
     found = kernels.functions(cls)
     own = {"choose": found["choose"], "remember": found["remember"]}
-    flags = {
-        "variances": cls.variances,
-        "trials": cls.trials,
-        "notes": cls.remember is not None,
-    }
-    return specialize(plain.play, cls.name, **own, **flags)
+    return specialize(plain.play, cls.name, **own, **_flags(cls, cls.remember is not None))
+
+
+@cache
+def _recalling(cls: Any) -> Any:
+    own = {"choose": cls.recall, "remember": cls.note}
+    return specialize(plain.play, f"{cls.name}.recall", **own, **_flags(cls, True))
+
+
+def _flags(cls: Any, notes: bool) -> dict[str, Any]:
+    return {"variances": cls.variances, "trials": cls.trials, "notes": notes}
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from bursar.experiments.changing import changing
 from bursar.experiments.experiment import FINE_SHARES, Experiment, experiment
+from bursar.experiments.less_regret import families, less_regret
 from bursar.experiments.paper import full, quick
 from bursar.experiments.runner import Outcome, run
 from bursar.experiments.toml import read, text
@@ -12,7 +13,9 @@ __all__ = [
     "Outcome",
     "changing",
     "experiment",
+    "families",
     "full",
+    "less_regret",
     "quick",
     "read",
     "run",

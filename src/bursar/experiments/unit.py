@@ -21,8 +21,8 @@ from bursar.version import __version__
 
 __all__ = ["Failure", "Part", "Task", "cell", "code_digest", "compute", "digest", "tasks"]
 
-_SOURCES = ("arms", "bounds", "compiled", "divergence", "stream", "simulate", "engine", "policies",
-            "problems", "settings")  # fmt: skip
+_SOURCES = ("arms", "bounds", "compiled", "divergence", "horizon", "region", "stream", "simulate",
+            "engine", "policies", "problems", "settings")  # fmt: skip
 
 
 class Task(NamedTuple):

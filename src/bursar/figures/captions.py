@@ -50,6 +50,15 @@ CAPTIONS = {
         the last plays only (a window), green lets plays count less the older they are. {run}
         """,
     ),
+    "ratios": _words(
+        "What is left of the regret of the paper's best policy",
+        """
+        A row a setting: regret of bursar's own policy over that of the paper's recommendation,
+        left of the line it loses less. Left panel: mean over repetitions; right panel: what one
+        game in twenty exceeds. Bars are 95% intervals from resampled repetitions; blue is surely
+        lower, orange surely higher, grey is not clear. {run}
+        """,
+    ),
     "regret": _words(
         "Fig. 3: regret over the budget",
         _REGRET

@@ -17,7 +17,7 @@ from bursar.checks import Floats
 from bursar.errors import InvalidInput
 from bursar.figures import choice
 from bursar.figures.band import Band, band
-from bursar.figures.labels import colours, is_ours, label, markers, short
+from bursar.figures.labels import colours, in_colour, label, markers, short
 from bursar.figures.style import FAINT, STYLE, grid, legend, note, percent, thousands
 from bursar.plan import Data, Place
 from bursar.problems import Problem
@@ -94,7 +94,7 @@ def _panel(panel: Any, result: Result, bands: Mapping[str, Band], intervals: boo
         if intervals:
             panel.fill_between(
                 result.shares, np.maximum(one.low, 0.0), one.high,
-                color=styles[slug][0], alpha=0.2 if is_ours(slug) else 0.05, linewidth=0,
+                color=styles[slug][0], alpha=0.2 if in_colour(slug) else 0.05, linewidth=0,
             )  # fmt: skip
     top = _ceiling([float(one.middle[-1]) for one in bands.values()])
     panel.set_ylim(0.0, top)
@@ -127,7 +127,7 @@ def _line(
     panel: Any, shares: Floats, middle: Floats, slug: str, colour: str, dashes: str, mark: str
 ) -> None:
     # on Bernoulli arms ω* is ω: a thin line on a thick one shows both
-    width, order = (1.1, 2) if not is_ours(slug) else (3.0, 3)
+    width, order = (1.1, 2) if not in_colour(slug) else (3.0, 3)
     if slug.startswith("omega-star"):
         width, order = 1.9, 4
     single = shares.size == 1  # a line of one point does not show

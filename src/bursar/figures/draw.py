@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from bursar.analysis.changing import sweeps
 from bursar.analysis.coverage import coverage as cover
+from bursar.analysis.ratios import NEW
 from bursar.errors import BursarError, MissingData
 from bursar.figures.asymmetry import asymmetry
 from bursar.figures.bounds import bounds
@@ -25,6 +26,8 @@ from bursar.figures.density import density, like_the_papers
 from bursar.figures.dominance import dominance
 from bursar.figures.failures import failures
 from bursar.figures.headline import chance, headline
+from bursar.figures.labels import RECOMMENDED
+from bursar.figures.ratios import ratio_rows
 from bursar.figures.sensitivity import sensitivity
 from bursar.figures.speed import speed
 from bursar.figures.style import STYLE
@@ -129,6 +132,8 @@ def _figures(
         yield "changing", lambda: changing(result)
         yield "speed", lambda: speed(timings)
         return
+    if {NEW, RECOMMENDED} <= set(result.policies):
+        yield "ratios", lambda: ratio_rows(result, NEW, RECOMMENDED)
     yield "regret", lambda: curves(result, intervals=False, places=places, data=data)
     yield "regret-intervals", lambda: curves(result, places=places, data=data)
     yield "regret-medians", lambda: curves(result, statistic="median")

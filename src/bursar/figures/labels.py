@@ -9,8 +9,8 @@ from bursar.errors import UnknownPolicy
 from bursar.policies import policy as policy_of
 
 __all__ = [
-    "GREY", "RECOMMENDED", "colours", "family_colour", "fraction", "is_ours", "label", "markers",
-    "short",
+    "GREY", "RECOMMENDED", "colours", "family_colour", "fraction", "in_colour", "is_ours", "label",
+    "markers", "short",
 ]  # fmt: skip
 
 RECOMMENDED = "omega-star-ucb:rho=0.25"
@@ -23,6 +23,7 @@ _MAIN = {
     "omega-ucb:rho=1": "#56B4E9",
 }
 _OURS = ("#009E73", "#CC79A7", *_MAIN.values())
+_NEW = {"pooled-gittins": "#CC79A7"}  # bursar's own
 GREY = ("#444444", "#6f6f6f", "#8c8c8c", "#a6a6a6")
 _DASHES = ("-", "--", ":", "-.")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
@@ -50,32 +51,38 @@ def short(slug: str) -> str:
 
 
 def is_ours(slug: str) -> bool:
-    """Whether a policy is of the ω family, which is drawn in colour."""
+    """Whether a policy is of the ω family."""
     return slug.startswith(("omega", "sw-omega", "d-omega"))
 
 
-def colours(slugs: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return colour and line style of each policy: the ω family in colour, all others in grey.
+def in_colour(slug: str) -> bool:
+    """Whether a policy is drawn in colour: the ω family, and bursar's own."""
+    return is_ours(slug) or slug in _NEW
 
-    The four policies that the paper shows have the same colour in every figure.
+
+def colours(slugs: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return colour and line style of each policy: ω's and bursar's own in colour, others in grey.
+
+    The four policies that the paper shows and bursar's own have the same colour in every figure.
     """
-    styles = {slug: (_MAIN[slug], "-") for slug in slugs if slug in _MAIN}
+    fixed = _MAIN | _NEW
+    styles = {slug: (fixed[slug], "-") for slug in slugs if slug in fixed}
     ours = [slug for slug in slugs if is_ours(slug) and slug not in styles]
-    others = [slug for slug in slugs if not is_ours(slug)]
+    others = [slug for slug in slugs if not in_colour(slug)]
     styles |= {slug: (_OURS[i % 6], _DASHES[(i + 1) // 2 % 4]) for i, slug in enumerate(ours)}
     return styles | {s: (GREY[i % 4], _DASHES[(i + 1 + i // 4) % 4]) for i, s in enumerate(others)}
 
 
 def family_colour(slug: str) -> str:
-    """Return one colour for all ω*-UCB, one for all other ω-UCB, and grey for the rest."""
+    """Return one colour for all ω*-UCB, one for all other ω-UCB, and grey for most others."""
     if not is_ours(slug):
-        return GREY[1]
+        return _NEW.get(slug, GREY[1])
     return _MAIN[RECOMMENDED] if slug.startswith("omega-star") else _MAIN["omega-ucb:rho=0.25"]
 
 
 def markers(slugs: Sequence[str]) -> dict[str, str]:
     """Return a mark for each policy in grey, since four greys alone are not told apart."""
-    others = [slug for slug in slugs if not is_ours(slug)]
+    others = [slug for slug in slugs if not in_colour(slug)]
     return dict.fromkeys(slugs, "") | {
         slug: _MARKERS[i % len(_MARKERS)] for i, slug in enumerate(others)
     }

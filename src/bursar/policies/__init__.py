@@ -14,6 +14,7 @@ from bursar.policies.learner import Learner
 from bursar.policies.mrcb import MRCB
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB
 from bursar.policies.pd_bwk import PDBwK
+from bursar.policies.pooled_gittins import PooledGittins
 from bursar.policies.sliding import SlidingOmegaStarUCB, SlidingOmegaUCB
 from bursar.policies.slug import parse
 from bursar.policies.ucb_b2 import UCBB2
@@ -33,6 +34,7 @@ POLICIES: dict[str, type[Policy]] = {
         SlidingOmegaStarUCB,
         DiscountedOmegaUCB,
         DiscountedOmegaStarUCB,
+        PooledGittins,
         EpsFirst,
         KUBE,
         FractionalKUBE,

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bursar.arms import Arms, new_arms
 from bursar.checks import Floats, columns_of, inside, numbers, positive, real, require, shaped
 from bursar.errors import (
     InvalidInput,
@@ -59,6 +60,9 @@ class Policy:
     observe: ClassVar[Function | None] = None  # (arms, game, arm, reward, cost, stream)
     remember: ClassVar[Function | None] = None  # (p, arms, game, memory, arm, reward, cost)
     worst: ClassVar[Function | None] = None  # (p, n, r, r_high, c_low, c, var_r, var_c, now)
+    # the choice again, for the engine: it keeps notes, and looks only at arms that may be the best
+    recall: ClassVar[Function | None] = None  # (p, arms, game, memory, stream) -> arm
+    note: ClassVar[Function | None] = None  # (p, arms, game, memory, arm, reward, cost)
     shortcut: ClassVar[str] = ""  # a loop of the engine made for this policy: "greedy", "thompson"
     trials: ClassVar[bool] = False  # counts Bernoulli trials in place of values between 0 and 1
 
@@ -80,6 +84,10 @@ class Policy:
 
     def memory_size(self, arms: int) -> int:
         """Return how many numbers of its own the policy keeps between choices."""
+        return 0
+
+    def recall_size(self, arms: int) -> int:
+        """Return how many numbers ``recall`` keeps; a choice without them is the same."""
         return 0
 
     @property
@@ -159,7 +167,11 @@ class Policy:
         r, c = scale.reward_in(mean_r), scale.cost_in(mean_c)
         p = self.parameters(self._facts(count.size, budget, None, scale))
         table = kernels.of(type(self), "tabulate")
-        now = self._now(p, max(float(plays), 1.0), c)
+        arms = new_arms(count.size)
+        arms["n"], arms["reward"], arms["cost"] = count, count * r, count * c
+        free = np.maximum(count - self.variance, 0.0)
+        arms["reward_m2"], arms["cost_m2"] = free * vr, free * vc
+        now = self._now(p, max(float(plays), 1.0), arms, float(arms["cost"].sum()))
         return shaped(scale.ratio_out(table(p, count, r, c, vr, vc, now)), shape)
 
     def settings(self) -> dict[str, tuple[Any, Any]]:
@@ -184,7 +196,7 @@ class Policy:
         ]
         return f"{self.name}:{','.join(shown)}" if shown else self.name
 
-    def _now(self, p: Any, plays: float, mean_cost: Floats) -> Any:
+    def _now(self, p: Any, plays: float, arms: Arms, spent: float) -> Any:
         """Return what the index sees of the game as a whole; the same for all arms."""
         return kernels.of(type(self), "clock")(p, plays)
 

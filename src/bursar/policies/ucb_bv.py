@@ -124,5 +124,7 @@ class UCBBV2(Policy):
     clock = staticmethod(clock)
     scores = staticmethod(bv2_scores)
 
-    def _now(self, p: Any, plays: float, mean_cost: Floats) -> Any:
-        return super()._now(p, plays, mean_cost), float(mean_cost.min(initial=math.inf))
+    def _now(self, p: Any, plays: float, arms: Arms, spent: float) -> Any:
+        played = arms[arms["n"] > 0.0]
+        least = (played["cost"] / played["n"]).min(initial=math.inf)
+        return super()._now(p, plays, arms, spent), float(least)

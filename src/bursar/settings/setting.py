@@ -33,11 +33,12 @@ class Setting:
     ----------
     name : str
         For example ``S-Br-10``; ``S-Br-10:authors`` with the authors' choices.
-    kind : {"synthetic", "ads", "changing"}
-        Drawn at random, made of the Facebook ads, or drawn at random and changing while the
-        budget is spent (none of the paper's).
-    distribution : {"Bernoulli", "generalized Bernoulli", "Beta"}
-        Of rewards and costs.
+    kind : {"synthetic", "ads", "changing", "family"}
+        Drawn at random, made of the Facebook ads, drawn at random and changing while the budget is
+        spent, or drawn at random in other ways than the paper's (the last two are not of it).
+    distribution : str
+        Of rewards and costs: ``Bernoulli``, ``generalized Bernoulli`` or ``Beta``; families may
+        have others.
     arms : tuple of int
         Number of arms of each problem of a repetition; for ads, with the paper's file.
     source : str
@@ -49,8 +50,8 @@ class Setting:
     """
 
     name: str
-    kind: Literal["synthetic", "ads", "changing"]
-    distribution: Literal["Bernoulli", "generalized Bernoulli", "Beta"]
+    kind: Literal["synthetic", "ads", "changing", "family"]
+    distribution: str
     arms: tuple[int, ...]
     source: str
     variant: Literal["bursar", "authors"] = "bursar"

@@ -6,6 +6,7 @@ from typing import Literal
 
 from bursar.errors import UnknownSetting, nearest
 from bursar.settings.changing import CHANGING, changing
+from bursar.settings.families import FAMILIES, family
 from bursar.settings.setting import Setting
 
 __all__ = ["SETTINGS", "setting", "settings"]
@@ -67,6 +68,7 @@ def setting(name: str | Setting) -> Setting:
     """Return the setting of a name, with the authors' choices if it ends in ``:authors``.
 
     Names that begin with ``C-`` are of worlds that change; see :mod:`bursar.settings.changing`.
+    Names that begin with ``X-`` are of other families; see :mod:`bursar.settings.families`.
 
     Examples
     --------
@@ -82,9 +84,12 @@ def setting(name: str | Setting) -> Setting:
         return name
     if name.startswith("C-"):
         return changing(name)
+    if name.startswith("X-"):
+        return family(name)
     base, colon, option = name.partition(":")
     if base not in SETTINGS:
-        raise UnknownSetting(f"no setting named {base!r}{nearest(base, [*SETTINGS, *CHANGING])}")
+        known = [*SETTINGS, *CHANGING, *FAMILIES]
+        raise UnknownSetting(f"no setting named {base!r}{nearest(base, known)}")
     if colon and option != "authors":
         raise UnknownSetting(f"{base} has no option {option!r}; did you mean '{base}:authors'?")
     return SETTINGS[base].authors() if colon else SETTINGS[base]

@@ -1,0 +1,159 @@
+"""The page on less regret: python docs/less_regret.py PAPER FAMILIES GROWTH.
+
+PAPER and FAMILIES are the folders of ``bursar reproduce --less-regret --data FILE`` and ``bursar
+reproduce --families``, GROWTH a file with what ``python benchmarks/growth.py`` printed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from less_regret_words import WORDS
+from PIL import Image
+
+from bursar import arrow
+from bursar.analysis import games
+from bursar.analysis.ratios import NEW, Interval, Ratio, overall, ratios
+from bursar.figures.labels import RECOMMENDED
+from bursar.figures.ratios import ratio_rows
+from bursar.figures.style import STYLE
+from bursar.settings.families import FAMILIES
+
+HERE = Path(__file__).parent
+TARGET = 0.80
+
+
+def main(paper: Path, families: Path, growth: str) -> None:
+    """Write the page and its pictures."""
+    first, second = (arrow.read(folder / "results.parquet") for folder in (paper, families))
+    held = [name for name, one in FAMILIES.items() if one.held_out]
+    chosen = [name for name in FAMILIES if name not in held]
+    found = ratios(first, NEW, RECOMMENDED)
+    parts = [
+        HEAD,
+        _answer(found),
+        "![What is left of the regret of ω*-UCB(1/4)](images/less-regret.png)\n",
+        WORDS,
+        "## The paper's settings\n",
+        _made(paper),
+        _table(found, first),
+        "## Families that were held out\n",
+        _made(families),
+        _table(ratios(second, NEW, RECOMMENDED, held), second),
+        "## Families on which it was chosen\n",
+        _table(ratios(second, NEW, RECOMMENDED, chosen), second),
+        GROWTH.replace("<!-- growth -->", growth.strip()),
+        TAIL,
+    ]
+    (HERE / "less-regret.md").write_text("\n".join(parts), encoding="utf-8")
+    with mpl.rc_context(STYLE):
+        picture = HERE / "images" / "less-regret.png"
+        ratio_rows(first, NEW, RECOMMENDED).savefig(picture, dpi=150)
+    with Image.open(picture) as drawn:
+        small = drawn.convert("RGB").quantize(64)
+    small.save(picture, optimize=True)
+
+
+def _answer(found: Sequence[Ratio]) -> str:
+    """Say which of the aims were met, one by one."""
+    whole = overall(found)
+    worse = [row.setting for row in found if row.mean.verdict == "higher"]
+    tails = [row.setting for row in found if row.tail.value >= 1.0]
+    return "\n".join(
+        [
+            "| asked for | found |  |",
+            "|---|---|---|",
+            f"| mean final regret at most {TARGET:.2f} of ω*-UCB(1/4), geometric mean of"
+            f" {len(found)} settings | {_words(whole)} | {_met(whole.value <= TARGET)} |",
+            f"| in no setting significantly worse | {_listed(worse)} | {_met(not worse)} |",
+            f"| 95th percentile lower in every setting | {_listed(tails, 'not in ')} |"
+            f" {_met(not tails)} |",
+            "| regret grows like log B | [see below](#growth-with-the-budget) | |\n",
+        ]
+    )
+
+
+def _met(holds: bool) -> str:
+    return "met" if holds else "**missed**"
+
+
+def _listed(names: Sequence[str], before: str = "") -> str:
+    return before + ", ".join(names) if names else "holds in all"
+
+
+def _made(folder: Path) -> str:
+    made = json.loads((folder / "run.json").read_text())
+    run, what = made["run"], made["experiment"]
+    return (
+        f"{len(what['settings'])} settings, {what['repetitions']:,} repetitions, budgets of"
+        f" {what['budget_plays']:,.0f} plays at the least mean cost: {run['seconds']:,.0f} s on"
+        f" {run['cores']} cores ({run['machine']}, {run['started'][:10]}; bursar {run['bursar']},"
+        f" code {run['digest'][:8]}, seed {what['seed']}). Intervals are 95%, from resampled"
+        " repetitions; those that do not contain 1 are bold.\n"
+    )
+
+
+def _table(found: Sequence[Ratio], result: Any) -> str:
+    lines = [
+        "| setting | ω*-UCB(1/4) | pooled Gittins | mean, ratio | 95th percentile, ratio |"
+        " median, ratio |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for row in found:
+        ours, theirs = games.paired(result, row.setting, NEW, RECOMMENDED)
+        middle = float(np.median(ours) / np.median(theirs))
+        lines.append(
+            f"| {row.setting} | {row.mean_other:,.0f} | {row.mean_one:,.0f} | {_words(row.mean)} |"
+            f" {_words(row.tail)} | {middle:.2f} |"
+        )
+    whole = overall(found)
+    tails = np.exp(np.mean([np.log(row.tail.value) for row in found]))
+    lines.append(f"| geometric mean | | | {_words(whole)} | {tails:.2f} | |\n")
+    return "\n".join(lines)
+
+
+def _words(one: Interval) -> str:
+    text = f"{one.value:.2f} ({one.low:.2f}–{one.high:.2f})"
+    return text if one.verdict == "unclear" else f"**{text}**"
+
+
+HEAD = """# Less regret
+
+The paper recommends ω*-UCB with ρ = 1/4, the best published policy for budgets. `pooled-gittins` is
+bursar's own. It was made to lose less than that, above all in the games that go wrong. This page
+says how it is derived, how it was chosen, and what came out.
+
+<!-- written by docs/less_regret.py: change the words there -->
+"""
+
+GROWTH = """## Growth with the budget
+
+A policy that knows its budget plays another game for each budget. Under each line stands by how
+much regret rises with a factor of ten; for growth like log B that is the same number each time.
+
+```text
+<!-- growth -->
+```
+"""
+
+TAIL = """## Do it again
+
+```text
+bursar reproduce --less-regret --data ads.csv --out paper  # the paper's settings
+bursar reproduce --families --out families                 # the other families
+python benchmarks/growth.py > growth.txt
+python docs/less_regret.py paper families growth.txt       # this page
+```
+
+Both commands print the ratios with their intervals, too.
+"""
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]).read_text(encoding="utf-8"))
