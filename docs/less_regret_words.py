@@ -40,7 +40,7 @@ follows is measurement.
   a few lucky arms make all others look hopeless), skipping arms that were never played (fails), η without pseudo-observations (fails on 0/1 values).
 - **The paper's settings had been seen once**, with another candidate: anytime, no known budget, no sharing between arms. It was frozen, played on them with 100 to 150 repetitions, and did not reach the aim. This policy was built afterwards, from
   the families alone, but by somebody who knew that outcome: that Beta arms were explored too much, and that games with few arms failed.
-- Then the code was frozen, and the paper's settings (1,000 repetitions) and ten families that had been held out were each played once. Nothing was changed after that.
+- Then the code was frozen, and the paper's settings (1,000 repetitions) and ten families that had been held out were each played once. The rule was not changed after that. (What was: words, what campaigns explain, and that ratios beyond 10³⁰⁰ are infinite. Three repetitions of each of the paper's settings, played again, gave the same numbers bit by bit.)
 - Settings of repetition i are the same in every run, so whoever repeats the commands below sees the same numbers.
 
 ## What it needs

@@ -19,6 +19,8 @@ __all__ = ["ratio_rows"]
 
 _LOWER, _HIGHER = "#0072B2", ACCENT
 _TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
+_FINE = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5)  # where the panel is narrow
+_NARROW = 2.5  # from end to end
 
 
 def ratio_rows(
@@ -49,8 +51,8 @@ def _panel(panel: Any, found: Sequence[Interval], title: str) -> None:
     low = min(min(one.low for one in found), 0.7)
     high = max(max(one.high for one in found), 1.15)
     panel.set_xlim(0.93 * low, 1.07 * high)
-    shown = [tick for tick in _TICKS if 0.93 * low <= tick <= 1.07 * high]
-    panel.set_xticks(shown)
+    ticks = _FINE if high < _NARROW * low else _TICKS
+    panel.set_xticks([tick for tick in ticks if 0.93 * low <= tick <= 1.07 * high])
     panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     panel.xaxis.set_minor_formatter(NullFormatter())
     panel.grid(axis="x")
