@@ -175,6 +175,10 @@ but as long as a budget is too small to tell close arms apart regret may rise mo
 ```text
 <!-- growth -->
 ```
+
+What we read from it: where arms are told apart early (X-uniform-20) the rises are equal within
+their errors; on Bernoulli arms they grow towards the slope of the lower bound and, within their
+errors, not beyond it.
 """
 
 TAIL = """## Do it again
