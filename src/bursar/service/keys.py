@@ -28,7 +28,7 @@ __all__ = ["Keys"]
 
 _KIND = "key"
 _FRESH = 60.0  # seconds for which what is in memory is believed
-_PAUSE = 1.0  # seconds between looks for keys that are not known
+_PAUSE = 1.0  # seconds after a look that found no such key until the next one
 _LONGEST = 100 * 365 * 86_400.0
 _NOBODY = digest_of("")  # compared with when there is no such key: it takes as long
 
@@ -41,13 +41,15 @@ class Keys:
         self._lock = threading.Lock()
         self._entries: dict[str, tuple[Key, bytes]] = {}
         self._read = -_FRESH  # when, by the steady clock
+        self._missed = -_PAUSE  # when a key was last looked for that is not there
 
     # at every request
 
     def fresh(self, token: str) -> bool:
         """Tell whether :meth:`find` would answer from memory, without waiting for the store."""
-        age = time.monotonic() - self._read
-        return age < _FRESH and (age < _PAUSE or id_of(token) in self._entries)
+        now = time.monotonic()
+        known = id_of(token) in self._entries or now - self._missed < _PAUSE
+        return known and now - self._read < _FRESH
 
     def recent(self) -> bool:
         """Tell whether :meth:`named` would answer from memory."""
@@ -63,6 +65,8 @@ class Keys:
         with self._lock:
             if not self.fresh(token):
                 self._load()
+                if id_of(token) not in self._entries:
+                    self._missed = self._read
 
     def match(self, token: str) -> Key | None:
         """Return the live key of a token by what is in memory, or None."""
