@@ -52,7 +52,8 @@ def main(paper: Path, families: Path, growth: str) -> None:
         GROWTH.replace("<!-- growth -->", growth.strip()),
         TAIL,
     ]
-    (HERE / "less-regret.md").write_text("\n".join(parts), encoding="utf-8")
+    page = "\n".join(parts).replace("ω*", r"ω\*")  # two bare asterisks would be emphasis
+    (HERE / "less-regret.md").write_text(page, encoding="utf-8")
     with mpl.rc_context(STYLE):
         picture = HERE / "images" / "less-regret.png"
         ratio_rows(first, NEW, RECOMMENDED).savefig(picture, dpi=150)

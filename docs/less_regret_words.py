@@ -45,7 +45,7 @@ follows is measurement.
 
 ## What it needs
 
-It must know the budget (a campaign does) and takes rewards and costs that start at 0 or above. A play takes it some hundred nanoseconds in a simulation, several times as long as ω*-UCB, whose lazy loop skips most of the work. It is made for worlds that stay as they are; for
+It must know the budget (a campaign does) and takes rewards and costs that start at 0 or above. It has no loop that plays whole blocks, so a simulated play takes it longer than ω*-UCB (the figure `speed` of either run shows both). It is made for worlds that stay as they are; for
 others see [worlds that change](changing-worlds.md). `pooled-gittins:pool=false` switches off what arms share.
 
 """
