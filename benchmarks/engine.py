@@ -29,12 +29,11 @@ from rich.console import Console
 from rich.table import Table
 
 import bursar
-from bursar.engine.game import run
-from bursar.engine.kernels import columns_for
-from bursar.engine.tape import Tape
 from bursar.errors import MissingData
-from bursar.plan import BUDGET_PLAYS, SHARES
-from bursar.settings.store import find
+from bursar.settings.facebook import find_file
+from bursar.simulation.game import columns_for, run
+from bursar.simulation.result import BUDGET_PLAYS, SHARES
+from bursar.simulation.tape import Tape
 
 OMEGA = "omega-ucb:rho=0.25"
 PAPER = [f"{p}:rho={2.0**i}" for p in ("omega-ucb", "omega-star-ucb") for i in range(-6, 2)]
@@ -77,7 +76,7 @@ def paper(options: argparse.Namespace) -> Iterator[Row]:
     """The whole paper: all settings, 24 configurations, 100 repetitions."""
     settings, places = SYNTHETIC, "9 settings without FB-Br and FB-Bt: no ads, give --data"
     try:
-        options.data = find(options.data)
+        options.data = find_file(options.data)
         settings, places = [*SYNTHETIC, "FB-Br", "FB-Bt"], "11 settings"
     except MissingData:
         if options.data is not None:

@@ -17,8 +17,8 @@ import numpy as np
 
 import bursar
 from bursar import theory
-from bursar.analysis import games
-from bursar.checks import Floats
+from bursar.paper.analysis import games
+from bursar.validation import Floats
 
 POLICIES = ("omega-star-ucb:rho=0.25", "pooled-gittins")
 SETTINGS = ("S-Br-10", "S-Bt-10", "X-br-low-25", "X-uniform-20")

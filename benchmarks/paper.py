@@ -24,12 +24,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bursar.engine.match import warm_up
-from bursar.experiments import Experiment, Outcome, full, run
-from bursar.experiments.estimate import probe
-from bursar.experiments.threads import threads
-from bursar.experiments.unit import Part, Task, compute
-from bursar.settings.store import find, kept
+from bursar.experiments import Experiment, ExperimentRun, full, run
+from bursar.experiments.cells import CellPart, CellTask, compute
+from bursar.experiments.runner import probe, threads
+from bursar.settings.facebook import find_file, load_kept
+from bursar.simulation.match import warm_up
 
 REFERENCE = Path(__file__).parent.parent / "src/bursar/experiments/reference.json"
 
@@ -38,8 +37,8 @@ def main() -> None:
     options = arguments()
     out = Console(width=120)
     data = options.data
-    if data is not None or kept() is not None:
-        data = str(find(data))
+    if data is not None or load_kept() is not None:
+        data = str(find_file(data))
     repetitions = 100 if options.full else options.repetitions
     what = full(data, repetitions, all_policies=options.all_policies)
     warm_up(what.plan.policies)
@@ -77,7 +76,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _table(outcome: Outcome, key: str) -> Table:
+def _table(outcome: ExperimentRun, key: str) -> Table:
     plays: dict[str, int] = defaultdict(int)
     seconds: dict[str, float] = defaultdict(float)
     for row in outcome.timings:
@@ -99,7 +98,7 @@ def _engines() -> Table:
     table = Table("engine", "seconds", box=None)
     pool = ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"))
 
-    def processes(given: Experiment, todo: Iterable[Task], stop: Any) -> Iterator[Part]:
+    def processes(given: Experiment, todo: Iterable[CellTask], stop: Any) -> Iterator[CellPart]:
         for future in as_completed([pool.submit(compute, given, task) for task in todo]):
             yield future.result()
 
@@ -113,7 +112,7 @@ def _engines() -> Table:
     return table
 
 
-def _write_reference(outcome: Outcome, repetitions: int) -> None:
+def _write_reference(outcome: ExperimentRun, repetitions: int) -> None:
     seconds: dict[str, dict[str, float]] = defaultdict(dict)
     for row in outcome.timings:
         each = float(f"{float(row['seconds']) / repetitions:.3g}")

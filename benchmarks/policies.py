@@ -20,7 +20,7 @@ from rich.progress import track
 from rich.table import Table
 
 import bursar
-from bursar.compiled import interpreted
+from bursar.jit.compile import interpreted
 from bursar.policies import kernels
 
 PLAYS = {10: 200_000, 100: 30_000}

@@ -16,17 +16,22 @@ import matplotlib as mpl
 import numpy as np
 from PIL import Image
 
-from bursar import arrow
-from bursar.analysis import games
-from bursar.analysis.changing import PLAIN, Verdict, forgetful, lost_share, sweeps, verdicts
-from bursar.analysis.pairs import LEVEL, compare, holm
-from bursar.figures.band import band
-from bursar.figures.changing import changing
-from bursar.figures.labels import short
-from bursar.figures.style import STYLE
-from bursar.report.changing import said
+from bursar.paper.analysis import games
+from bursar.paper.analysis.compare import LEVEL, compare, holm
+from bursar.paper.analysis.nonstationary import (
+    PLAIN,
+    ForgettingVerdict,
+    forgetful,
+    lost_share,
+    sweeps,
+    verdicts,
+)
+from bursar.paper.figures.regret import changing
+from bursar.paper.figures.style import STYLE, band, short
+from bursar.paper.report.summary import describe_nonstationary
 from bursar.settings import setting
-from bursar.settings.changing import WAYS
+from bursar.settings.nonstationary import WAYS
+from bursar.simulation import arrow
 
 HERE = Path(__file__).parent
 PILOT = 16  # worlds on which windows and discounts were chosen
@@ -132,7 +137,7 @@ def _verdict(way: str, unit: str, count: int, speeds: list[float], lost: list[in
     )
 
 
-def _corrected(found: list[Verdict]) -> dict[tuple[str, str, float], int]:
+def _corrected(found: list[ForgettingVerdict]) -> dict[tuple[str, str, float], int]:
     """Return 1 where the plain policy lost more, -1 where less, 0 where nothing is sure."""
     every = [
         (one.way, one.other, speed, c)
@@ -154,7 +159,9 @@ def _since(result: Any, first: int) -> Any:
 
 
 def _sentences(result: Any) -> str:
-    lines = [f"- {sentence.replace('*', chr(92) + '*')}" for sentence in said(result)]
+    lines = [
+        f"- {sentence.replace('*', chr(92) + '*')}" for sentence in describe_nonstationary(result)
+    ]
     return "One by one, as the command prints it:\n\n" + "\n".join(lines) + "\n"
 
 
@@ -257,7 +264,7 @@ bursar simulate C-abrupt-10:changes=8 --policy omega-star-ucb:rho=0.25 --policy 
 """
 TAIL = """
 Any number of arms will do (`C-abrupt-50`). `bursar settings` lists them; they work wherever a setting does: `bursar simulate`, `bursar run` with a TOML file, `bursar.simulate`.
-A world of one's own is a `bursar.problems.Changing`: shares of the budget at which moments begin, and a row of mean rewards and costs for each.
+A world of one's own is a `bursar.problems.Nonstationary`: shares of the budget at which moments begin, and a row of mean rewards and costs for each.
 
 **Time is money here.** What the world is at a moment depends on the share of the budget that is spent, not on the number of plays: all policies meet the same world at the same
 spend, and the best arm *now* is well defined. A play loses *mean cost now × (best ratio now − ratio of the arm now)*; regret adds that up. In worlds with ad fatigue an arm's

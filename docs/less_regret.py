@@ -17,13 +17,12 @@ import numpy as np
 from less_regret_words import WORDS
 from PIL import Image
 
-from bursar import arrow
-from bursar.analysis import games
-from bursar.analysis.ratios import NEW, Interval, Ratio, overall, ratios
-from bursar.figures.labels import RECOMMENDED
-from bursar.figures.ratios import ratio_rows
-from bursar.figures.style import STYLE
+from bursar.paper.analysis import games
+from bursar.paper.analysis.shares import NEW, Ratio, RatioInterval, overall, ratios
+from bursar.paper.figures.comparison import ratio_rows
+from bursar.paper.figures.style import RECOMMENDED, STYLE
 from bursar.settings.families import FAMILIES
+from bursar.simulation import arrow
 
 HERE = Path(__file__).parent
 TARGET = 0.80
@@ -152,7 +151,7 @@ def _table(found: Sequence[Ratio], result: Any) -> str:
     return "\n".join(lines)
 
 
-def _words(one: Interval) -> str:
+def _words(one: RatioInterval) -> str:
     text = f"{one.value:.2f} ({one.low:.2f}–{one.high:.2f})"
     return text if one.verdict == "unclear" else f"**{text}**"
 

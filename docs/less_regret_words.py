@@ -18,13 +18,13 @@ Three things make a policy for budgets lose money, and each has a remedy.
 
 **The rule for one arm.** Let an arm bring a drift of unknown mean against an alternative that brings 0; n plays are done, m are left, each adds normal noise of known variance σ², and the arm may be given up for good at any time.
 Play on as long as the posterior mean is above −zσ/√n. The boundary z depends on n/(n + m) only (Chernoff & Ray 1965; Lai 1987): backward induction gives it, and as m/n grows z² = 2 log(m/n) − log log(m/n) − log 16π. It is
-the Gittins index for a finite horizon. Plays are whole, which lowers z by 0.5826/√n (Chernoff & Petkau 1986). `bursar.horizon.hope` has it; a test solves the stopping problem again.
+the Gittins index for a finite horizon. Plays are whole, which lowers z by 0.5826/√n (Chernoff & Petkau 1986). `bursar.policies.gittins_index.hope` has it; a test solves the stopping problem again.
 
 **Against a budget.** An arm that brings x and costs y a play beats spending at λ per coin by x − λy a play, and what is left of the budget pays for m = (what is left)/y plays. So the largest λ for which the
 arm is still worth a try is the largest x/y within z standard deviations: the index. The horizon is counted twice (`horizon=2`): the stopping rule is for one arm against a *known* alternative, and here alternatives have to be learned as well. This
 factor was chosen by trial, on the selection families only; of the other numbers (two trials, three plays, one more arm) a few values were compared there, and the first kept.
 
-**Rewards and costs in [0, 1].** The normal interval is replaced by the likelihood-ratio region {x, y : A kl(r̃, x) + C kl(c̃, y) ≤ z²/2}, whose largest x/y is one Newton iteration in one variable (`bursar.region`). A = n/η + 2 are the
+**Rewards and costs in [0, 1].** The normal interval is replaced by the likelihood-ratio region {x, y : A kl(r̃, x) + C kl(c̃, y) ≤ z²/2}, whose largest x/y is one Newton iteration in one variable (`bursar.policies.gittins_index`). A = n/η + 2 are the
 Bernoulli trials that n plays are worth: η = variance/(m(1 − m)) is 1 for 0/1 values and small for steady ones, as in ω*-UCB. The two extra trials are the prior; in the boundary they count as η plays each.
 
 **What arms share.** η is the average of all arms' (each weighing (n − 1)/(n + 2), one more arm of the largest variance with them), shrunk towards an arm's own as its plays come in: the average counts as three plays. This is the empirical Bayes

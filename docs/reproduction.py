@@ -14,12 +14,12 @@ from typing import Any
 
 from PIL import Image
 
-from bursar import arrow
-from bursar.analysis.games import settings_of
-from bursar.analysis.pairs import compare
-from bursar.analysis.shares import lost
-from bursar.experiments.paper import MAIN
-from bursar.figures.labels import label, short
+from bursar.experiments.catalog import MAIN
+from bursar.paper.analysis.compare import compare
+from bursar.paper.analysis.games import settings_of
+from bursar.paper.analysis.shares import regret_shares
+from bursar.paper.figures.style import label, short
+from bursar.simulation import arrow
 
 HERE = Path(__file__).parent
 PICTURES = ("regret", "failures", "sensitivity", "dominance", "coverage")
@@ -66,7 +66,7 @@ def _time(made: dict[str, Any]) -> str:
 
 
 def _lost(result: Any) -> str:
-    found = lost(result, list(result.policies))
+    found = regret_shares(result, list(result.policies))
     lines = ["| policy | lost of what was possible, mean over settings |", "|---|---:|"]
     for slug, share in zip(found.policies, found.shares, strict=True):
         name = label(slug).replace("*", "\\*")

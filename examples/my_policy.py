@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import bursar
-from bursar.compiled import compiled
+from bursar.jit.compile import compiled
 from bursar.testing import check_policy
 
 

@@ -16,17 +16,17 @@ from starlette.testclient import TestClient
 
 from bursar.campaign import Campaign
 from bursar.dashboard import pages
-from bursar.service.app import application
+from bursar.service.app import create_app
+from bursar.service.config import ServiceConfig
 from bursar.service.service import Service
-from bursar.service.settings import Settings
 
 _PROGRAM = """
 import sys, uvicorn
 from pathlib import Path
 from bursar.dashboard import pages
-from bursar.service.app import application
+from bursar.service.app import create_app
 from bursar.service.service import Service
-from bursar.service.settings import Settings
+from bursar.service.config import ServiceConfig
 port, url, reports = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 service = Service(url, Settings(port=port, open=sys.argv[4] == "open", reports=reports))
 uvicorn.run(application(service, pages(service)), port=port, log_level="error")
@@ -36,9 +36,9 @@ uvicorn.run(application(service, pages(service)), port=port, log_level="error")
 @contextmanager
 def site(storage="memory", **settings):
     """Give a service and a client that asks it without a network."""
-    service = Service(storage, Settings(**({"open": True} | settings)))
+    service = Service(storage, ServiceConfig(**({"open": True} | settings)))
     client = TestClient(
-        application(service, pages(service)), base_url="http://localhost", follow_redirects=False
+        create_app(service, pages(service)), base_url="http://localhost", follow_redirects=False
     )
     try:
         yield service, client

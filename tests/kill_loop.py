@@ -33,11 +33,11 @@ from typing import Any
 
 from hand_clock import folded
 
-from bursar.campaign import Campaign, desk
-from bursar.campaign.snapshot import taken
+from bursar.campaign import Campaign, committer
+from bursar.campaign.state import encode_snapshot
 from bursar.errors import BudgetExhausted, OutcomeConflict, StaleVersion
 from bursar.ledger import Event
-from bursar.ledger.verify import verify
+from bursar.ledger.chain import verify
 
 ARMS = {"a": 5, "b": 20}  # cents
 BUDGET = 400
@@ -209,7 +209,7 @@ def checked(url: str, folder: Path) -> dict[str, int]:
     campaign = Campaign(NAME, storage=url)
     events = list(campaign.events())
     assert verify(campaign.store, NAME) == len(events)
-    assert taken(folded(campaign)) == taken(campaign._desk.state())
+    assert encode_snapshot(folded(campaign)) == encode_snapshot(campaign._desk.state())
     available = _never_overspent(events, campaign)
     log: dict[str, list[Event]] = defaultdict(list)
     for event in events:
@@ -313,7 +313,7 @@ def _rightly_refused(
 
 def run(url: str, kills: int, *, clients: int = 4, seed: int = 1, pause: float = 0.05) -> Any:
     """Kill so many clients on a new campaign in a store; return what was seen."""
-    desk._OFTEN = 100  # snapshots often, so that they are torn as well
+    committer._OFTEN = 100  # snapshots often, so that they are torn as well
     warm = Campaign("warm", "1", {"a": "0.05", "b": "0.20"}, exponent=2)
     warm.tell(warm.ask(), cost="0.01", reward=0.5)
     arms = {key: f"{cost / 100:.2f}" for key, cost in ARMS.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bursar.result import Result
+from bursar.simulation.result import Result
 
 SHARES = (0.01, 0.1, 0.5, 1.0)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bursar.report import Facts
-from bursar.result import Result
+from bursar.paper.report import ReportData
+from bursar.simulation.result import Result
 
 OURS, BTS, RANDOM = "omega-star-ucb:rho=0.25", "bts", "uniform"
 # final regret by setting and policy, of each repetition; 1,000 is possible in every game
@@ -74,7 +74,7 @@ def claim(**changes: Any) -> dict[str, Any]:
     return usual | changes
 
 
-def full(folder: Path, **changes: Any) -> Facts:
+def full(folder: Path, **changes: Any) -> ReportData:
     fields: dict[str, Any] = {
         "title": "Which policy spends a budget best?",
         "experiment": {
@@ -101,4 +101,4 @@ def full(folder: Path, **changes: Any) -> Facts:
         },
         "notes": ["The ads were left out: no --data was given."],
     }  # fmt: skip
-    return Facts(**(fields | changes))
+    return ReportData(**(fields | changes))

@@ -17,8 +17,8 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
-from bursar.service import Service, Settings, application
-from bursar.service.key import SCOPES
+from bursar.service import Service, ServiceConfig, create_app
+from bursar.service.keys import SCOPES
 
 __all__ = ["Api", "Live", "api", "eventually", "live", "service"]
 
@@ -83,7 +83,7 @@ class Api:
 @pytest.fixture
 def service() -> Iterator[Service]:
     """A service in memory."""
-    made = Service("memory", Settings(allowed_hosts=("testserver",)))
+    made = Service("memory", ServiceConfig(allowed_hosts=("testserver",)))
     yield made
     made.close()
 
@@ -92,7 +92,7 @@ def service() -> Iterator[Service]:
 def api(service: Service) -> Iterator[Api]:
     """A client of it with a key that may do everything."""
     _, token = service.keys.create(SCOPES)
-    with TestClient(application(service), raise_server_exceptions=False) as client:
+    with TestClient(create_app(service), raise_server_exceptions=False) as client:
         yield Api(client, service, token)
 
 
@@ -118,11 +118,11 @@ class Live:
 
     def __init__(self, path: Path) -> None:
         port = free_port()
-        self.service = Service(f"sqlite:///{path}", Settings(port=port))
+        self.service = Service(f"sqlite:///{path}", ServiceConfig(port=port))
         _, self.token = self.service.keys.create(SCOPES)
         self.url = f"http://127.0.0.1:{port}"
         config = uvicorn.Config(
-            application(self.service), port=port, log_level="warning", lifespan="off"
+            create_app(self.service), port=port, log_level="warning", lifespan="off"
         )
         self.server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self.server.run)

@@ -14,14 +14,14 @@ import pytest
 from msgspec.structs import replace
 
 from bursar.errors import CampaignExists, CorruptLedger, StorageUnavailable, UnknownCampaign
-from bursar.ledger.event import GENESIS, Event, chained, encoded
-from bursar.ledger.store import Store, Summary
-from bursar.ledger.verify import verify
+from bursar.ledger.chain import verify
+from bursar.ledger.event import GENESIS, Event, chained, encode_event
+from bursar.ledger.store import CampaignTotals, Store
 
 Factory = Callable[[], Store]
 
 START = 1_000
-ACTIVE = Summary("active", budget=1_000_000, spent=0, held=0, granted=False)
+ACTIVE = CampaignTotals("active", budget=1_000_000, spent=0, held=0, granted=False)
 
 
 def event(seq: int, kind: str = "asked", decision: str = "", **body: object) -> Event:
@@ -91,7 +91,7 @@ def hashes_are_chained(make: Factory) -> None:
     add(store, count=5)
     last = GENESIS
     for e, kept in store.read("ads"):
-        last = chained(last, e, encoded(e.body))
+        last = chained(last, e, encode_event(e.body))
         assert kept == last
     assert verify(store, "ads") == 6
 
@@ -228,7 +228,7 @@ def what_does_not_follow_is_refused(make: Factory) -> None:
 def a_grant_beyond_the_budget_is_refused(make: Factory) -> None:
     store = make()
     create(store)
-    beyond = Summary("active", budget=100, spent=60, held=41, granted=True)
+    beyond = CampaignTotals("active", budget=100, spent=60, held=41, granted=True)
     said = r"spent 60 \+ held 41 of budget 100"
     with pytest.raises(CorruptLedger, match=said), store.session("ads") as session:
         session.append([event(2)], beyond)

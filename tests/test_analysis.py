@@ -9,18 +9,18 @@ from made import made
 from scipy.stats import bootstrap, ttest_1samp
 
 import bursar
-from bursar.analysis import games
-from bursar.analysis.bound_formulas import correct
-from bursar.analysis.coverage import coverage
-from bursar.analysis.dominance import PUBLISHED, PUBLISHED_WITH_OMEGA, dominance, main_policies
-from bursar.analysis.example import example
-from bursar.analysis.failures import failed, failed_share, spread
-from bursar.analysis.growth import growth
-from bursar.analysis.pairs import compare, holm
-from bursar.analysis.permutation import bootstrap_interval, sign_flip
-from bursar.analysis.sensitivity import by_rho
-from bursar.analysis.theory_line import bound, bounds
 from bursar.errors import InvalidInput
+from bursar.paper.analysis import games
+from bursar.paper.analysis.compare import bootstrap_interval, compare, holm, sign_flip
+from bursar.paper.analysis.coverage import correct, coverage, example
+from bursar.paper.analysis.dominance import (
+    PUBLISHED,
+    PUBLISHED_WITH_OMEGA,
+    dominance,
+    main_policies,
+)
+from bursar.paper.analysis.games import failed, failed_share, spread
+from bursar.paper.analysis.growth import bound, bounds, by_rho, growth
 
 S = "S-Br-10"
 

@@ -11,14 +11,13 @@ import pytest
 from hand_clock import DAY, HandClock, folded
 from service_app import Live, live  # noqa: F401
 
-from bursar.campaign import ArmChange, Campaign, desk
+from bursar.campaign import ArmChange, Campaign, committer
 from bursar.campaign.config import Config
-from bursar.campaign.snapshot import restored, taken
+from bursar.campaign.state import decode_snapshot, encode_snapshot
 from bursar.client import Client
-from bursar.dashboard.arm_row import rows
-from bursar.dashboard.card import card
-from bursar.dashboard.look import look
-from bursar.dashboard.story import Story
+from bursar.dashboard.campaign import rows
+from bursar.dashboard.card import card, look
+from bursar.dashboard.events import Story
 from bursar.errors import InvalidInput
 from bursar.ledger import MemoryStore
 
@@ -186,7 +185,7 @@ def test_a_correction_of_what_was_forgotten_moves_money_and_nothing_else(policy:
     assert small(campaign).plays == 2  # what was learned since can be corrected
     assert small(campaign).reward.value == pytest.approx(0.5)
     campaign.verify(choices=True)
-    assert taken(folded(campaign)) == taken(campaign._desk.state())
+    assert encode_snapshot(folded(campaign)) == encode_snapshot(campaign._desk.state())
 
 
 def test_holds_that_are_a_quantile_are_the_most_again_after_a_reset() -> None:
@@ -205,7 +204,7 @@ def test_nobody_looks_if_changes_are_ignored() -> None:
 def test_a_restart_between_snapshots_raises_the_same_alarm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(desk, "_OFTEN", 50)
+    monkeypatch.setattr(committer, "_OFTEN", 50)
     store = MemoryStore()
     campaign = made(storage=store)
     campaign.run(world(), most=600)
@@ -216,7 +215,11 @@ def test_a_restart_between_snapshots_raises_the_same_alarm(
     assert changed(campaign) == changed(after_a_price_rise())
     assert campaign.verify().snapshot is not None
     state = campaign._desk.state()
-    assert taken(restored(taken(state))) == taken(state) == taken(folded(campaign))
+    assert (
+        encode_snapshot(decode_snapshot(encode_snapshot(state)))
+        == encode_snapshot(state)
+        == encode_snapshot(folded(campaign))
+    )
 
 
 def test_a_price_is_watched_although_rewards_take_days() -> None:

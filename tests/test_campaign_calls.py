@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from bursar.campaign import Campaign
-from bursar.campaign.request import ask_many_of, ask_of, decision_of, tell_of, void_of
+from bursar.campaign.commands import (
+    ask_command,
+    ask_many_command,
+    decision_command,
+    tell_command,
+    void_command,
+)
 from bursar.errors import (
     BudgetExhausted,
     IdempotencyMismatch,
@@ -35,12 +41,12 @@ def test_many_works_share_a_commit_and_keep_their_own_results() -> None:
     before = campaign.status().seq
     results = campaign.together(
         [
-            tell_of(campaign.config, "one", "0.05", 1.0),
-            tell_of(campaign.config, "nobody", "0.05", 1.0),
-            ask_of("two", among=["large"]),
-            ask_of("two", among=["small"]),
-            ask_many_of(3),
-            decision_of("one"),
+            tell_command(campaign.config, "one", "0.05", 1.0),
+            tell_command(campaign.config, "nobody", "0.05", 1.0),
+            ask_command("two", among=["large"]),
+            ask_command("two", among=["small"]),
+            ask_many_command(3),
+            decision_command("one"),
         ]
     )
     told, unknown, two, mismatch, three, looked = results
@@ -66,7 +72,7 @@ def test_a_failed_commit_is_told_to_all() -> None:
     store = Full()
     campaign = made("10", ARMS, storage=store)
     store.full = True
-    results = campaign.together([ask_of("a"), ask_of("b")])
+    results = campaign.together([ask_command("a"), ask_command("b")])
     assert [type(one) for one in results] == [StorageUnavailable] * 2
     store.full = False
     assert campaign.open == 0
@@ -126,12 +132,12 @@ def test_a_context_that_no_log_can_keep_is_refused(context: Any, said: str) -> N
 
 def test_ids_of_a_batch_are_given_or_made() -> None:
     campaign = made("0.35", {"x": "0.10"})
-    granted = campaign.together([ask_many_of(5, ids=list("abcde"))])[0]
+    granted = campaign.together([ask_many_command(5, ids=list("abcde"))])[0]
     assert [one.id for one in granted] == ["a", "b", "c"]  # what the budget allows
-    again = campaign.together([ask_many_of(3, ids=list("abc"))])[0]
+    again = campaign.together([ask_many_command(3, ids=list("abc"))])[0]
     assert [one.replayed for one in again] == [True] * 3
     with pytest.raises(InvalidInput, match="2 different ids"):
-        ask_many_of(2, ids=["a", "a"])
+        ask_many_command(2, ids=["a", "a"])
     with pytest.raises(BudgetExhausted) as told:
         campaign.ask()
     assert told.value.extra == {"available": "0.05", "held": "0.30"}
@@ -164,7 +170,7 @@ def test_stuck_holds_are_given_back_together() -> None:
     assert kinds == ["voided", OutcomeConflict, "voided", "voided", UnknownDecision]
     assert campaign.holds() == []
     assert campaign.held == 0
-    assert void_of(decisions[0])  # may be said again: it is done once
+    assert void_command(decisions[0])  # may be said again: it is done once
     assert campaign.void(decisions[0]).replayed
 
 

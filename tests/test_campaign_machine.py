@@ -30,11 +30,10 @@ from hypothesis.stateful import (
 from postgres_server import database, postgres  # noqa: F401 - fixtures
 
 from bursar import errors
-from bursar.campaign import Campaign, desk
-from bursar.campaign.snapshot import restored, taken
-from bursar.campaign.state import State
+from bursar.campaign import Campaign, committer
+from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.ledger import GENESIS, MemoryStore, Store
-from bursar.ledger.event import encoded
+from bursar.ledger.event import encode_event
 from bursar.ledger.postgres import PostgresStore
 from bursar.ledger.sqlite import SQLiteStore
 
@@ -88,7 +87,7 @@ class Machine(RuleBasedStateMachine):
         explore: float,
         on_change: str,
     ) -> None:
-        self.usual, desk._OFTEN = desk._OFTEN, self.kept_every
+        self.usual, committer._OFTEN = committer._OFTEN, self.kept_every
         self.clock = HandClock()
         self.jumped = 0
         rules: dict[str, Any] = {
@@ -114,7 +113,7 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "campaign"):
             self.everything_adds_up()
-            desk._OFTEN = self.usual
+            committer._OFTEN = self.usual
             self.campaign.close()
 
     @contextmanager
@@ -480,22 +479,24 @@ class Machine(RuleBasedStateMachine):
             assert event.ts > ts
             seq, ts = event.seq, event.ts
             head = f"{seq}\0{ts}\0{event.kind}\0{event.decision}\0".encode()
-            self.hash = blake2b(self.hash + head + encoded(event.body), digest_size=16).digest()
+            self.hash = blake2b(
+                self.hash + head + encode_event(event.body), digest_size=16
+            ).digest()
             assert kept == self.hash
             if self.follower is None:
                 self.follower = State(event)
             else:
                 self.follower.apply(event)
         state = self.live()
-        assert taken(state) == taken(self.follower)
+        assert encode_snapshot(state) == encode_snapshot(self.follower)
         assert state.brain.seen.tobytes() == self.follower.brain.seen.tobytes()
 
     def everything_adds_up(self) -> None:
         """I3, I6: fresh folds and snapshots of the whole life, and every decision by itself."""
         state = self.live()
-        again = restored(taken(state))
+        again = decode_snapshot(encode_snapshot(state))
         for other in (folded(self.campaign), again):
-            assert taken(other) == taken(state)
+            assert encode_snapshot(other) == encode_snapshot(state)
             assert other.brain.seen.tobytes() == state.brain.seen.tobytes()
             assert other.brain.game.tobytes() == state.brain.game.tobytes()
         ends: dict[str, int] = {}

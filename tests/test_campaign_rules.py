@@ -9,7 +9,7 @@ import pytest
 from hand_clock import DAY, HandClock, folded
 
 from bursar.campaign import Campaign
-from bursar.campaign.snapshot import VERSION, restored, taken
+from bursar.campaign.state import VERSION, decode_snapshot, encode_snapshot
 from bursar.errors import (
     BudgetExhausted,
     BursarError,
@@ -63,7 +63,7 @@ def test_a_corrected_cost_replaces_the_wrong_one_in_the_quantile() -> None:
     for id in ids[:2]:
         campaign.correct(id, cost="0.10")
     assert campaign.ask().hold == Decimal("0.10")
-    assert taken(folded(campaign)) == taken(campaign._desk.state())
+    assert encode_snapshot(folded(campaign)) == encode_snapshot(campaign._desk.state())
 
 
 def test_states_agree_with_what_asks_do_under_quantile_holds_and_caps() -> None:
@@ -183,7 +183,7 @@ def test_cutting_the_budget_after_a_grant_in_the_same_commit_is_no_corruption(
 def test_words_that_no_log_can_keep_are_refused(text: Any) -> None:
     campaign = made(arms={"x": "1", "y": "1"})
     decision = campaign.ask()
-    before = taken(campaign._desk.state())
+    before = encode_snapshot(campaign._desk.state())
     steps = [
         lambda: campaign.void(decision, reason=text),
         lambda: campaign.correct(decision, cost="0.10", reason=text),
@@ -203,7 +203,7 @@ def test_words_that_no_log_can_keep_are_refused(text: Any) -> None:
             campaign.tell(decision, cost="0.10", report=text)
         with pytest.raises(InvalidInput):
             campaign.ask(id=text)
-    assert taken(campaign._desk.state()) == before
+    assert encode_snapshot(campaign._desk.state()) == before
     assert len(list(campaign.events())) == 2
 
 
@@ -253,10 +253,10 @@ def test_a_budget_of_nothing_is_refused() -> None:
 
 def test_a_snapshot_of_another_version_is_not_used() -> None:
     campaign = made()
-    content = taken(campaign._desk.state())
+    content = encode_snapshot(campaign._desk.state())
     other = content.replace(b"\xa1v" + bytes([VERSION]), b"\xa1v\x63")
     assert other != content
-    assert restored(other) is None
+    assert decode_snapshot(other) is None
 
 
 # a policy that knows the budget

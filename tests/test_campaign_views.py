@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 import bursar
 from bursar.campaign import Campaign
-from bursar.campaign.brain import Brain
-from bursar.campaign.snapshot import taken
+from bursar.campaign.learner import CampaignLearner
+from bursar.campaign.state import encode_snapshot
 from bursar.errors import BudgetExhausted, CorruptLedger, InvalidInput, UnknownDecision
 from bursar.ledger import MemoryStore
 
@@ -380,11 +380,11 @@ def test_a_policy_that_fails_is_explained(monkeypatch: pytest.MonkeyPatch) -> No
         {"a": [("0.5", 0.9)], "b": [("0.5", 0.2)]}, budget="50", arms={"a": "1", "b": "1"}
     )
 
-    def fails(self: Brain, allowed: object, seq: int) -> int:
+    def fails(self: CampaignLearner, allowed: object, seq: int) -> int:
         raise ZeroDivisionError("oh")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Brain, "choose", fails)
+        patch.setattr(CampaignLearner, "choose", fails)
         decision = campaign.ask()
         why = campaign.explain(decision)
         assert why.verified
@@ -413,7 +413,7 @@ def test_a_snapshot_shortens_the_way_and_changes_nothing() -> None:
     before = [campaign.explain(one) for one in decisions]
     middle = decisions[50].seq
     other = Campaign("busy", storage=_cut(campaign, middle), clock=Clock())
-    content = taken(other._desk.state())
+    content = encode_snapshot(other._desk.state())
     with campaign.store.session("busy") as session:
         session.keep_snapshot(middle, content)
     assert [campaign.explain(one) for one in decisions] == before
@@ -589,7 +589,7 @@ def test_a_campaign_that_adds_up() -> None:
     assert (found.spent, found.held) == (campaign.spent, campaign.held)
     assert found.events == sum(1 for _ in campaign.events())
     with campaign.store.session("busy") as session:
-        session.keep_snapshot(found.events, taken(campaign._desk.state()))
+        session.keep_snapshot(found.events, encode_snapshot(campaign._desk.state()))
     again = campaign.verify()
     assert (again.snapshot, again.choices) == (found.events, None)
     assert again.hash == found.hash == json.loads(json.dumps(again.as_dict()))["hash"]
@@ -631,7 +631,7 @@ def test_a_snapshot_that_is_not_what_the_log_says_is_found() -> None:
     campaign = played({"a": [("0.5", 0.5)] * 4}, budget="10", arms={"a": "1"})
     other = played({"a": [("0.5", 0.5)] * 3 + [("0.5", 0.6)]}, budget="10", arms={"a": "1"})
     with campaign.store.session("c") as session:
-        session.keep_snapshot(9, taken(other._desk.state()))
+        session.keep_snapshot(9, encode_snapshot(other._desk.state()))
     with pytest.raises(CorruptLedger, match="event 9 of 'c' leads to another state than its snap"):
         campaign.verify()
 

@@ -10,23 +10,23 @@ import pytest
 from typer.testing import CliRunner
 
 import bursar
-from bursar.analysis.changing import sweeps, verdicts
 from bursar.cli import app
-from bursar.engine import changing as engine
 from bursar.errors import InvalidInput, UnknownSetting
-from bursar.experiments import changing as experiment
-from bursar.figures.changing import changing as figure
-from bursar.problems import Changing
-from bursar.report.changing import said
-from bursar.settings.changing import CHANGING, WAYS
+from bursar.experiments import nonstationary_experiment as experiment
+from bursar.paper.analysis.nonstationary import sweeps, verdicts
+from bursar.paper.figures.regret import changing as figure
+from bursar.paper.report.summary import describe_nonstationary
+from bursar.problems import Nonstationary
+from bursar.settings.nonstationary import CHANGING, WAYS
+from bursar.simulation import nonstationary_loop as engine
 
 SHARES = np.linspace(0.1, 1.0, 10)
 EVERY = [next(iter(cls.examples())) for cls in bursar.POLICIES.values()]
-TWO = Changing([0, 0.5], reward=[[0.8, 0.3], [0.2, 0.3]], cost=[[0.4, 0.5], [0.4, 0.5]])
+TWO = Nonstationary([0, 0.5], reward=[[0.8, 0.3], [0.2, 0.3]], cost=[[0.4, 0.5], [0.4, 0.5]])
 
 
-def play(policy, problem: Changing, budget: float, **more):
-    world = engine.World(problem, (1, 2, 3))
+def play(policy, problem: Nonstationary, budget: float, **more):
+    world = engine.NonstationaryTape(problem, (1, 2, 3))
     return engine.run(bursar.policy(policy), world, budget, SHARES, (1, 2, 3), **more)
 
 
@@ -44,7 +44,7 @@ def test_a_game_ends_with_its_budget_and_is_the_same_again(policy):
 def test_regret_is_against_the_best_arm_at_the_time():
     """Written again, slowly: the moment comes from the spend before a play."""
     game = play("uniform", TWO, 80.0, record=True)
-    luck = engine.World(TWO, (1, 2, 3)).luck()
+    luck = engine.NonstationaryTape(TWO, (1, 2, 3)).luck()
     spent = regret = 0.0
     for arm in game.choices.tolist():
         row = TWO.moment(spent / 80.0)
@@ -58,14 +58,14 @@ def test_regret_is_against_the_best_arm_at_the_time():
 
 def test_whoever_plays_meets_the_same_luck():
     """Two policies that play one arm only meet the same outcomes: same plays for the budget."""
-    single = Changing([0, 0.3], reward=[[0.5], [0.9]], cost=[[0.3], [0.6]])
+    single = Nonstationary([0, 0.3], reward=[[0.5], [0.9]], cost=[[0.3], [0.6]])
     games = [play(slug, single, 50.0) for slug in ("bts", "uniform", "omega-ucb", "d-omega-ucb")]
     assert len({game.plays[-1] for game in games}) == 1
 
 
 def test_an_arm_tires_by_what_is_spent_on_it():
-    tired = Changing([0], [[0.8, 0.4]], [[0.5, 0.5]], fatigue=[3.0, 0.0])
-    rested = Changing([0], [[0.8, 0.4]], [[0.5, 0.5]])
+    tired = Nonstationary([0], [[0.8, 0.4]], [[0.5, 0.5]], fatigue=[3.0, 0.0])
+    rested = Nonstationary([0], [[0.8, 0.4]], [[0.5, 0.5]])
     shares = [play("sw-omega-ucb:window=400", world, 2000.0) for world in (tired, rested)]
     first = [game.plays_per_arm[0] / game.plays_per_arm.sum() for game in shares]
     assert first[0] < 0.55 < 0.9 < first[1]  # half of the reward is gone at log(2)/3 = 23%
@@ -157,7 +157,7 @@ def test_names_that_are_wrong_say_what(name, message):
 )
 def test_worlds_that_cannot_be_are_refused(given, message):
     with pytest.raises(InvalidInput) as caught:
-        Changing(*given)
+        Nonstationary(*given)
     assert message in str(caught.value)
 
 
@@ -198,7 +198,7 @@ def test_the_answer_is_the_speed_from_which_on_the_plain_policy_loses(swept):
     assert 16 in one.loses
     assert one.since is not None
     assert one.since.low > 0.0
-    sentence, note = said(swept)
+    sentence, note = describe_nonstationary(swept)
     assert note.startswith("Each interval is for its comparison alone; 3 were made")
     assert sentence.startswith("Abrupt worlds: against D-ω*-UCB (1/4, gamma 0.99) ω*-UCB (1/4) ")
     assert "loses from" in sentence
@@ -219,7 +219,7 @@ def test_reproduce_changing_writes_figure_and_report(tmp_path: Path, monkeypatch
         budget_plays=300.0,
         policies=tuple(map(bursar.policy, ["omega-star-ucb:rho=0.25", "sw-omega-star-ucb"])),
     )
-    monkeypatch.setattr("bursar.cli.grids.changing", lambda *_: small)
+    monkeypatch.setattr("bursar.experiments.catalog.nonstationary_experiment", lambda *_: small)
     words = ["reproduce", "--changing", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output

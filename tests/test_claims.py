@@ -8,15 +8,31 @@ import pytest
 from made import made
 
 import bursar
-from bursar.claims import as_json, claims
-from bursar.claims.bend import convex, logarithmic, straight
-from bursar.claims.case import Case
-from bursar.claims.claim import Claim, Sentence
-from bursar.claims.contrast import Contrast, larger
-from bursar.claims.judge import some_of, verdict_of
-from bursar.claims.likeness import no_worse, similar
-from bursar.claims.names import COMPETITORS, OMEGA_ONE, OMEGA_QUARTER, STAR_QUARTER, spoken
-from bursar.claims.order import Pair, every, lower
+from bursar.paper.claims import as_json, claims
+from bursar.paper.claims.claim import (
+    COMPETITORS,
+    OMEGA_ONE,
+    OMEGA_QUARTER,
+    STAR_QUARTER,
+    Claim,
+    ClaimCase,
+    Sentence,
+    some_of,
+    spoken_name,
+    verdict_of,
+)
+from bursar.paper.claims.criteria import (
+    Contrast,
+    Pair,
+    convex,
+    every,
+    larger,
+    logarithmic,
+    lower,
+    no_worse,
+    similar,
+    straight,
+)
 
 S, T = "S-Br-10", "S-Br-50"
 SAID = Sentence("slug", "Section", "text")
@@ -62,11 +78,11 @@ def test_one_rule(findings, all_needed, one_enough):
 # orders
 
 
-def ordered(*factors: float, repetitions: int = 30) -> Case:
+def ordered(*factors: float, repetitions: int = 30) -> ClaimCase:
     base = noise(repetitions)
     games = {(S, "bts"): base, (T, "bts"): base * 7.0}
     games |= {(S, "m-ucb"): base * factors[0], (T, "m-ucb"): base * 7.0 * factors[1]}
-    return Case(made(games))
+    return ClaimCase(made(games))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +109,9 @@ def test_why_shows_the_numbers_that_decide():
 
 
 def test_what_is_missing_is_named():
-    case = Case(made({(S, "bts"): noise(9), (S, "m-ucb"): noise(9) * 2.0, (T, "bts"): noise(9)}))
+    case = ClaimCase(
+        made({(S, "bts"): noise(9), (S, "m-ucb"): noise(9) * 2.0, (T, "bts"): noise(9)})
+    )
     pairs = every([S, T, "FB-Br"], ["bts"], ["m-ucb", "c-ucb"])
     claim = lower(case, SAID, pairs)
     assert claim.verdict == "holds"
@@ -106,7 +124,7 @@ def test_what_is_missing_is_named():
 def test_mean_and_typical_game_may_disagree():
     base, tail = noise(100), np.zeros(100)
     tail[:8] = 5000.0
-    case = Case(made({(S, "bts"): base - 20.0 + tail, (S, "m-ucb"): base}))
+    case = ClaimCase(made({(S, "bts"): base - 20.0 + tail, (S, "m-ucb"): base}))
     claim = lower(case, SAID, [Pair(S, "bts", "m-ucb")])
     assert claim.verdict == "does not hold"
     assert "mean and typical game have opposite signs in 1" in claim.why
@@ -120,7 +138,7 @@ def test_comparisons_are_corrected_together():
     for _ in range(40):
         base = noise(20)
         games = {(S, slug): base + rng.normal(0.0, 50.0, 20) for slug in slugs}
-        case = Case(made(games | {(S, "bts"): base}))
+        case = ClaimCase(made(games | {(S, "bts"): base}))
         claim = lower(case, SAID, every([S], ["bts"], slugs))
         alone += any(case.compare(S, "bts", slug).p <= 0.05 for slug in slugs)
         together += any(row["finding"] != "open" for row in claim.numbers)
@@ -130,7 +148,9 @@ def test_comparisons_are_corrected_together():
 def test_too_few_repetitions_for_so_many_comparisons_is_said():
     base = noise(7)
     games = {(S, f"omega-ucb:rho={i}"): base * i for i in range(1, 9)}
-    claim = lower(Case(made(games)), SAID, every([S], ["omega-ucb:rho=1"], [p for _, p in games]))
+    claim = lower(
+        ClaimCase(made(games)), SAID, every([S], ["omega-ucb:rho=1"], [p for _, p in games])
+    )
     assert claim.verdict == "depends"
     assert "With 7 repetitions none of so many comparisons could be significant." in claim.why
 
@@ -148,14 +168,14 @@ def test_too_few_repetitions_for_so_many_comparisons_is_said():
 )
 def test_likeness_has_a_margin_of_a_tenth(factor, alike, not_worse):
     base = noise(60)
-    case = Case(made({(S, "bts"): base * factor, (S, "m-ucb"): base}))
+    case = ClaimCase(made({(S, "bts"): base * factor, (S, "m-ucb"): base}))
     pairs = [Pair(S, "bts", "m-ucb")]
     assert similar(case, SAID, pairs).verdict == alike
     assert no_worse(case, SAID, pairs).verdict == not_worse
 
 
 def test_noise_that_hides_a_tenth_is_not_settled():
-    case = Case(made({(S, "bts"): noise(20), (S, "m-ucb"): noise(20, 1)}))
+    case = ClaimCase(made({(S, "bts"): noise(20), (S, "m-ucb"): noise(20, 1)}))
     assert similar(case, SAID, [Pair(S, "bts", "m-ucb")]).verdict == "depends"
 
 
@@ -168,21 +188,21 @@ def test_noise_that_hides_a_tenth_is_not_settled():
     ],
 )
 def test_shapes_of_curves(curve, log, line, bent):
-    case = Case(made({(S, "bts"): np.outer(noise(40), curve)}))
+    case = ClaimCase(made({(S, "bts"): np.outer(noise(40), curve)}))
     assert logarithmic(case, SAID, [S], ["bts"]).verdict == log
     assert straight(case, SAID, [S], ["bts"]).verdict == line
     assert convex(case, SAID, [S], ["bts"]).verdict == bent
 
 
 def test_shapes_need_shares():
-    case = Case(made({(S, "bts"): noise(9)}, shares=(1.0,)))
+    case = ClaimCase(made({(S, "bts"): noise(9)}, shares=(1.0,)))
     assert convex(case, SAID, [S], ["bts"]).verdict == "not tested"
 
 
 def test_contrasts_compare_ratios_between_settings():
     games = {(S, "bts"): noise(30), (S, "m-ucb"): noise(30) * 5.0}
     games |= {(T, "bts"): noise(30, 1) * 100.0, (T, "m-ucb"): noise(30, 1) * 200.0}
-    case = Case(made(games))
+    case = ClaimCase(made(games))
     assert larger(case, SAID, [Contrast("m-ucb", "bts", (S,), (T,))]).verdict == "holds"
     assert larger(case, SAID, [Contrast("m-ucb", "bts", (T,), (S,))]).verdict == "does not hold"
     assert larger(case, SAID, [Contrast("m-ucb", "bts", (S,), ("FB-Br",))]).verdict == "not tested"
@@ -297,5 +317,5 @@ def test_claims_on_the_file_need_the_file(played, ads):
 
 
 def test_policies_are_spoken_of_by_name():
-    assert spoken("omega-ucb:rho=0.015625") == "ω-UCB(1/64)"
-    assert spoken("kl-ucb-sc-plus") == "KL-UCB-SC+"
+    assert spoken_name("omega-ucb:rho=0.015625") == "ω-UCB(1/64)"
+    assert spoken_name("kl-ucb-sc-plus") == "KL-UCB-SC+"

@@ -8,11 +8,11 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from bursar import arrow
 from bursar.cli import app
-from bursar.cli.watch import Watch, span
+from bursar.cli.run_experiment import ProgressDisplay, format_span
 from bursar.errors import BursarError, InvalidInput
-from bursar.experiments.runner import Counts
+from bursar.experiments.runner import CellCounts
+from bursar.simulation import arrow
 
 GRID = """
 policies = ["omega-star-ucb:rho=0.25", "omega-ucb:rho=1", "bts", "uniform"]
@@ -224,8 +224,8 @@ def test_a_column_that_is_not_there_is_named(tmp_path):
 
 def test_the_line_of_a_run_has_units_rate_and_time_left():
     now = [0.0]
-    watch = Watch(clock=lambda: now[0])
-    counts = Counts(total=10, done=3, cached=2, failed=1, plays=6_000_000)
+    watch = ProgressDisplay(clock=lambda: now[0])
+    counts = CellCounts(total=10, done=3, cached=2, failed=1, plays=6_000_000)
     counts.pending.update({"short": 3, "long": 1})
     counts.took.update({"short": [1.0, 1.0, 1.0], "long": [9.0]})
     now[0] = 6.0
@@ -236,8 +236,8 @@ def test_the_line_of_a_run_has_units_rate_and_time_left():
 
 def test_elsewhere_than_on_a_terminal_a_line_comes_every_ten_seconds(capsys):
     now = [0.0]
-    counts = Counts(total=100, cached=1)
-    with Watch(clock=lambda: now[0]) as watch:
+    counts = CellCounts(total=100, cached=1)
+    with ProgressDisplay(clock=lambda: now[0]) as watch:
         watch(counts, "")
         for second in range(1, 36):
             now[0] = float(second)
@@ -249,6 +249,6 @@ def test_elsewhere_than_on_a_terminal_a_line_comes_every_ten_seconds(capsys):
 
 
 def test_spans_are_written_for_people():
-    assert [span(s) for s in (0.4, 59.6, 61, 3599, 86_400)] == [
+    assert [format_span(s) for s in (0.4, 59.6, 61, 3599, 86_400)] == [
         "0 s", "1 min 0 s", "1 min 1 s", "59 min 59 s", "24 h 0 min",
     ]  # fmt: skip

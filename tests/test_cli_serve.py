@@ -20,10 +20,10 @@ import pytest
 from postgres_server import database, postgres  # noqa: F401  fixtures
 
 from bursar.campaign import Campaign
-from bursar.cli import connection
-from bursar.cli.address import bound, shown_address
+from bursar.cli import server as connection
+from bursar.cli.server import bound, shown_address
 from bursar.errors import InvalidInput
-from bursar.service.key import SCOPES
+from bursar.service.keys import SCOPES
 
 PATIENCE = 60.0
 TOKEN = re.compile(r"^bursar_[a-z0-9]+_[\w-]{43}$", re.MULTILINE)
@@ -383,7 +383,7 @@ def test_a_request_that_never_becomes_whole_is_hung_up_on(monkeypatch):
 
     async def look():
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(connection.sweep({slow, quick, idle}), 0.3)
+            await asyncio.wait_for(connection.close_idle_connections({slow, quick, idle}), 0.3)
 
     asyncio.run(look())
     assert [one.transport.closed for one in (slow, quick, idle)] == [True, False, False]

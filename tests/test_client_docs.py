@@ -17,7 +17,7 @@ from service_app import Live, live  # noqa: F401
 import bursar
 from bursar import errors
 from bursar.client import AsyncClient, Client
-from bursar.service.problem import TABLE
+from bursar.service.responses import TABLE
 
 PAGE = (Path(__file__).parent.parent / "docs" / "client.md").read_text()
 

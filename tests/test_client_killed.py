@@ -18,7 +18,7 @@ from bursar.campaign import Campaign
 from bursar.client import Client
 from bursar.errors import StorageUnavailable
 from bursar.service import Service
-from bursar.service.key import SCOPES
+from bursar.service.keys import SCOPES
 
 ARMS = {"a": "0.05", "b": "0.20"}
 BUDGET = "30.00"

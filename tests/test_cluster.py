@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from distributed import LocalCluster
 
-from bursar import arrow
 from bursar.errors import InvalidInput, MissingExtra, UnlikeWorkers
 from bursar.experiments import experiment, run
-from bursar.experiments.cluster import cluster
-from bursar.experiments.own import policies_of, read_code
+from bursar.experiments.dask import run_on_cluster
+from bursar.experiments.toml import policies_of, read_code
+from bursar.simulation import arrow
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "my_policy.py"
 
@@ -42,7 +42,7 @@ def test_a_worker_that_is_killed_on_the_way_changes_nothing(workers, tmp_path):
             os.kill(victim, signal.SIGKILL)
             killed.append(victim)
 
-    far = run(small(), tmp_path / "far", engine=cluster(workers.scheduler_address),
+    far = run(small(), tmp_path / "far", engine=run_on_cluster(workers.scheduler_address),
               progress=progress)  # fmt: skip
     near = run(small(), tmp_path / "near")
     assert killed
@@ -52,7 +52,7 @@ def test_a_worker_that_is_killed_on_the_way_changes_nothing(workers, tmp_path):
 
 def test_a_cluster_goes_on_where_threads_stopped(workers, tmp_path):
     run(small(2), tmp_path)
-    more = run(small(3), tmp_path, engine=cluster(workers.scheduler_address))
+    more = run(small(3), tmp_path, engine=run_on_cluster(workers.scheduler_address))
     assert (more.counts.cached, more.counts.done) == (4, 2)
 
 
@@ -74,7 +74,7 @@ def test_ads_and_own_policies_travel_with_the_task(workers, tmp_path):
         if counts.done == 1:
             data.unlink()
 
-    far = run(what, tmp_path / "far", engine=cluster(workers.scheduler_address),
+    far = run(what, tmp_path / "far", engine=run_on_cluster(workers.scheduler_address),
               progress=progress)  # fmt: skip
     assert arrow.table(far.result).equals(arrow.table(near.result))
     assert far.failures == []
@@ -87,26 +87,26 @@ def test_a_stopped_run_on_a_cluster_keeps_what_is_done(workers, tmp_path):
         if counts.done:
             enough.append(1)
 
-    stopped = run(small(), tmp_path, engine=cluster(workers.scheduler_address),
+    stopped = run(small(), tmp_path, engine=run_on_cluster(workers.scheduler_address),
                   stop=lambda: bool(enough), progress=progress)  # fmt: skip
     assert 0 < stopped.counts.done < 24
 
 
 def test_workers_with_other_code_are_refused(workers, tmp_path, monkeypatch):
-    monkeypatch.setattr("bursar.experiments.cluster.our_code", lambda: "ours")
+    monkeypatch.setattr("bursar.experiments.dask.hash_own_code", lambda: "ours")
     with pytest.raises(UnlikeWorkers, match=r"other code of bursar.*install the same versions"):
-        run(small(1), tmp_path, engine=cluster(workers.scheduler_address))
+        run(small(1), tmp_path, engine=run_on_cluster(workers.scheduler_address))
 
 
 def test_an_address_where_nobody_answers(tmp_path):
     with pytest.raises(InvalidInput, match=r"no Dask scheduler at 'tcp://127\.0\.0\.1:9'"):
-        run(small(1), tmp_path, engine=cluster("tcp://127.0.0.1:9", patience=1))
+        run(small(1), tmp_path, engine=run_on_cluster("tcp://127.0.0.1:9", patience=1))
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(
-        "bursar.experiments.cluster.import_module",
+        "bursar.experiments.dask.import_module",
         lambda name: (_ for _ in ()).throw(ModuleNotFoundError(name=name)),
     )
     with pytest.raises(MissingExtra, match=r"pip install 'bursar\[dask\]'"):
-        cluster("tcp://127.0.0.1:8786")
+        run_on_cluster("tcp://127.0.0.1:8786")

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bursar.compiled import compiled, interpreted, specialize
+from bursar.jit.compile import compiled, interpreted, specialize
 
 LEAF = """
-from bursar.compiled import compiled
+from bursar.jit.compile import compiled
 FACTOR = 2.0
 
 @compiled
@@ -26,7 +26,7 @@ def leaf(x):
 """
 PROGRAM = """
 import leaf
-from bursar.compiled import specialize
+from bursar.jit.compile import specialize
 import template
 kernel = specialize(template.kernel, "test", function=leaf.leaf)
 print(kernel(3.0), sum(kernel.stats.cache_hits.values()))

@@ -14,7 +14,7 @@ import pytest
 from dashboard_site import Server
 
 from bursar.campaign import Campaign
-from bursar.campaign.opening import opened as opened_store
+from bursar.campaign.creation import open_store as opened_store
 from bursar.service.keys import Keys
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

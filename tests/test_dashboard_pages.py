@@ -12,7 +12,7 @@ from dashboard_site import lived, site
 from bursar.campaign import Campaign
 from bursar.errors import CorruptLedger
 from bursar.ledger import MemoryStore
-from bursar.service.invariants import broken
+from bursar.service.maintenance import find_violations
 
 PAGES = [
     "/",
@@ -389,7 +389,7 @@ def test_an_orphan_of_a_restored_backup_is_shown():
             assert "0.05" in text(answer)
         assert "before a backup was restored" in text(client.get("/campaigns/llm/events"))
         assert client.get("/v1/campaigns/llm/series").json()["spent"][-1] == "0.050000"
-        assert broken(campaign) == []
+        assert find_violations(campaign) == []
         assert client.get(f"/campaigns/llm/decisions/{lost.id}").status_code < 500
 
 

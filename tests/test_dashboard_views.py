@@ -16,20 +16,18 @@ from hypothesis import strategies as st
 
 import bursar
 from bursar.campaign import Campaign, Estimate
-from bursar.dashboard import arm_row, new_form
-from bursar.dashboard.bar import intervals, split
-from bursar.dashboard.bill import compared, parsed
-from bursar.dashboard.budget import preview
-from bursar.dashboard.card import card
-from bursar.dashboard.earning import earning
-from bursar.dashboard.history import older
-from bursar.dashboard.holds import holds
-from bursar.dashboard.look import look
-from bursar.dashboard.spelling import money
-from bursar.dashboard.story import Story
-from bursar.dashboard.total import answer, totals
-from bursar.dashboard.why import why
+from bursar.dashboard import campaign as arm_row
+from bursar.dashboard import create
+from bursar.dashboard.bars import intervals, split
+from bursar.dashboard.campaign import holds
+from bursar.dashboard.card import card, earning, look
+from bursar.dashboard.decision import why
+from bursar.dashboard.edit import preview
+from bursar.dashboard.events import Story, older
+from bursar.dashboard.ledger import compare_bill, parse_bill
+from bursar.dashboard.overview import answer, totals
 from bursar.errors import InvalidInput
+from bursar.formatting import format_money
 from bursar.ledger import MemoryStore
 from bursar.money import Coin
 from bursar.service.series import Series
@@ -47,7 +45,7 @@ def seen(campaign, series=None):
     )
 )
 def test_money_is_written_exactly(amount):
-    text = money(amount).replace(",", "").replace("−", "-")
+    text = format_money(amount).replace(",", "").replace("−", "-")
     assert Decimal(text) == amount
     assert len(text.partition(".")[2]) >= 2
 
@@ -220,8 +218,10 @@ def test_a_budget_is_previewed():
 def test_a_bill_is_held_against_the_books():
     campaign = lived(MemoryStore(), plays=3)
     ids = [event.decision for event in campaign.events() if event.kind == "asked"]
-    bill = parsed(f"Decision;Amount\n{ids[0]};0.05\n{ids[1]};0.07\nstranger;1\n\n", campaign.coin)
-    found = compared(bill, campaign.events(), campaign.coin)
+    bill = parse_bill(
+        f"Decision;Amount\n{ids[0]};0.05\n{ids[1]};0.07\nstranger;1\n\n", campaign.coin
+    )
+    found = compare_bill(bill, campaign.events(), campaign.coin)
     booked = {one: campaign.decision(one).cost for one in ids[:3]}
     assert booked[ids[0]] == Decimal("0.05")
     assert [(row.id, row.what) for row in found.rows][-1] == (
@@ -231,7 +231,7 @@ def test_a_bill_is_held_against_the_books():
     assert ids[0] not in {row.id for row in found.rows}
     assert found.theirs == "1.12 USD"
     assert found.tone == "no"
-    assert compared({ids[0]: 50_000}, campaign.events(), campaign.coin).tone == "yes"
+    assert compare_bill({ids[0]: 50_000}, campaign.events(), campaign.coin).tone == "yes"
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_bill_is_held_against_the_books():
 )
 def test_a_bill_that_cannot_be_read_says_where(text, words):
     with pytest.raises(InvalidInput, match=words):
-        parsed(text, Coin(6))
+        parse_bill(text, Coin(6))
 
 
 def test_why_is_told_in_words_bars_and_numbers():
@@ -266,7 +266,7 @@ def test_a_form_says_what_is_wrong_beside_the_field_and_loses_nothing():
         "arm-1-key": "a", "arm-1-cost": "x", "arm-2-key": "", "arm-2-cost": "1",
         "explore": "2", "max_open": "many", "exponent": "6", "reward_low": "1", "reward_high": "0",
     }  # fmt: skip
-    form, _ = new_form.filled(typed)
+    form, _ = create.filled(typed)
     assert set(form.errors) >= {
         "name", "budget", "arm-1-key", "arm-1-cost", "arm-2-key", "explore", "max_open",
     }  # fmt: skip
@@ -276,17 +276,17 @@ def test_a_form_says_what_is_wrong_beside_the_field_and_loses_nothing():
 
 
 def test_a_form_makes_a_campaign():
-    typed = new_form.DEFAULTS | {
+    typed = create.DEFAULTS | {
         "name": "llm", "budget": "25.00", "currency": "USD", "rows": "3", "day_cap": "5",
         "arm-0-key": "small", "arm-0-cost": "0.004", "arm-2-key": "large", "arm-2-cost": "0.05",
     }  # fmt: skip
-    form, made = new_form.filled(typed)
+    form, made = create.filled(typed)
     assert form.errors == {}
     campaign = Campaign(**made)
     assert campaign.budget == Decimal("25.00")
     assert [arm.key for arm in campaign.arms()] == ["small", "large"]
     assert campaign.status().day_cap == Decimal(5)
-    assert new_form.policies()[0] == campaign.config.policy
+    assert create.policies()[0] == campaign.config.policy
 
 
 def test_libraries_of_others_are_as_their_authors_made_them():

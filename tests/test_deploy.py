@@ -18,9 +18,9 @@ from typer.main import get_command
 
 from bursar.campaign import Campaign
 from bursar.cli import app
-from bursar.service.key import SCOPES
+from bursar.service.config import ServiceConfig
+from bursar.service.keys import SCOPES
 from bursar.service.service import Service
-from bursar.service.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
@@ -38,7 +38,7 @@ SPEC = {
 @pytest.fixture(scope="module")
 def exposed():
     """The names of all series that a service shows, with the labels of each."""
-    service = Service("memory", Settings(open=True))
+    service = Service("memory", ServiceConfig(open=True))
     Campaign("llm", "1.00", {"small": "0.10"}, storage=service.store, currency="EUR")
     families = text_string_to_metric_families(service.metrics.text(service).decode())
     found = {}

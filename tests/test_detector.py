@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bursar import detector
-from bursar.compiled import interpreted
-from bursar.detector import (
+from bursar.jit import detector
+from bursar.jit.compile import interpreted
+from bursar.jit.detector import (  # fmt: skip
     LEVELS,
     RISK,
     WARM,
@@ -23,7 +23,7 @@ from bursar.detector import (
     restart,
     used,
     with_room,
-)  # fmt: skip
+)
 
 
 def first_alarm(values: np.ndarray, top: float = 1.0, known: bool = True) -> tuple[int, int]:

@@ -7,13 +7,11 @@ import pytest
 from scipy import stats
 
 import bursar
-from bursar.engine import thompson
-from bursar.engine.game import run
-from bursar.engine.kernels import columns_for, fastest
-from bursar.engine.marks import tail
-from bursar.engine.state import new_state
-from bursar.engine.tape import Tape
-from bursar.engine.tree import (
+from bursar.errors import InvalidInput, TapeTooLong
+from bursar.jit.rng import new_stream
+from bursar.simulation import thompson_loop
+from bursar.simulation.game import columns_for, fastest, run
+from bursar.simulation.lazy_loop import (
     ABSENT,
     NEVER,
     find_expired,
@@ -22,8 +20,9 @@ from bursar.engine.tree import (
     new_tree,
     put,
 )
-from bursar.errors import InvalidInput, TapeTooLong
-from bursar.stream import new_stream
+from bursar.simulation.plain_loop import new_state
+from bursar.simulation.tape import Tape
+from bursar.simulation.thompson_loop import tail
 
 SHARES = np.linspace(0.05, 1.0, 20)
 LAZY = [
@@ -278,12 +277,12 @@ def test_bts_draws_less_but_chooses_with_the_same_law(number):
     rows, start, n = frozen(number)
     draws = 60_000
     counts = np.zeros((2, n.size))
-    state, memory = new_state(1e9, "random", False), thompson.new_memory(n.size)
+    state, memory = new_state(1e9, "random", False), thompson_loop.new_memory(n.size)
     state["plays"] = int(n.sum())
     short, full = new_stream(number, 1), new_stream(number, 2)
     for _ in range(draws):
-        counts[0, thompson.decide(rows, start, n, state[0], *memory, short)] += 1
-        counts[1, thompson.decide_in_full(rows, start, n, full)] += 1
+        counts[0, thompson_loop.decide(rows, start, n, state[0], *memory, short)] += 1
+        counts[1, thompson_loop.decide_in_full(rows, start, n, full)] += 1
         state["plays"] += 1
     often = counts.sum(axis=0) > 20
     if often.sum() > 1:

@@ -11,15 +11,13 @@ import pytest
 from pyarrow import parquet
 
 import bursar
-from bursar import arrow
 from bursar.errors import BursarError, InvalidInput
 from bursar.experiments import FINE_SHARES, experiment, full, quick, read, run, text
-from bursar.experiments.own import policies_of, read_code
-from bursar.experiments.paper import PAPER
-from bursar.experiments.runner import DRAWING, survey
-from bursar.experiments.store import Store
-from bursar.experiments.threads import threads
-from bursar.experiments.unit import code_digest
+from bursar.experiments.catalog import PAPER
+from bursar.experiments.cells import CellStore, code_digest
+from bursar.experiments.runner import DRAWING, plan_run, threads
+from bursar.experiments.toml import policies_of, read_code
+from bursar.simulation import arrow
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "my_policy.py"
 FICKLE = '''
@@ -216,7 +214,7 @@ def test_parts_are_found_again_and_only_what_is_missing_is_computed(tmp_path):
     assert arrow.table(first.result).equals(arrow.table(again.result))
     longer = run(small(repetitions=4), tmp_path)
     assert (longer.counts.done, longer.counts.cached) == (2, 6)
-    more = survey(small(policies=("bts", "i-ucb")), Store(tmp_path))
+    more = plan_run(small(policies=("bts", "i-ucb")), CellStore(tmp_path))
     assert [task.policies for task in more.missing] == [("i-ucb",)] * 6
 
 
@@ -234,13 +232,13 @@ def test_another_policy_joins_without_moving_the_others(tmp_path):
 )
 def test_what_the_numbers_depend_on_is_in_the_key(change, tmp_path):
     run(small(), tmp_path)
-    assert len(survey(small(**change), Store(tmp_path)).missing) == 6
+    assert len(plan_run(small(**change), CellStore(tmp_path)).missing) == 6
 
 
 def test_other_code_does_not_take_old_parts(tmp_path, monkeypatch):
     run(small(), tmp_path)
-    monkeypatch.setattr("bursar.experiments.unit.code_digest", lambda: "another version")
-    assert len(survey(small(), Store(tmp_path)).missing) == 6
+    monkeypatch.setattr("bursar.experiments.cells.code_digest", lambda: "another version")
+    assert len(plan_run(small(), CellStore(tmp_path)).missing) == 6
     assert len(code_digest()) == 20
 
 
@@ -355,8 +353,8 @@ def test_a_policy_file_joins_the_policies_and_its_content_is_in_the_key(tmp_path
     run(ours, tmp_path)
     changed = experiment("own", code=[("my_policy.py", b"# other\n")], policies=(mine,),
                          settings=["S-Br-10"], repetitions=1, budget_plays=300)  # fmt: skip
-    assert len(survey(ours, Store(tmp_path)).missing) == 0
-    assert len(survey(changed, Store(tmp_path)).missing) == 1
+    assert len(plan_run(ours, CellStore(tmp_path)).missing) == 0
+    assert len(plan_run(changed, CellStore(tmp_path)).missing) == 1
     assert what.plan.policies == (mine,)
 
 

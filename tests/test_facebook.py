@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from ads import the_file
 
-from bursar.cli import places as cli_settings
+from bursar.cli import simulate as cli_settings
 from bursar.errors import InvalidData, MissingData
-from bursar.settings import facebook, setting, store
+from bursar.settings import facebook, setting
 
 HEADER = "campaign_id,age,gender,clicks,spent,total_conversion"
 GOOD = f"{HEADER}\n9,30-34,M,10,5.0,2\n9,30-34,M,4,1.0,4\n9,35-39,F,3,6,0\n9,35-39,F,6,6,3\n"
@@ -248,7 +248,7 @@ def test_files_that_are_not_there(tmp_path):
 def test_the_kept_copy_is_found_again(tmp_path, monkeypatch):
     monkeypatch.setenv("BURSAR_DATA", str(tmp_path / "deep" / "folder"))
     with pytest.raises(MissingData) as caught:
-        store.find()
+        facebook.find_file()
     assert str(caught.value) == (
         f"no Facebook ads in '{tmp_path / 'deep' / 'folder'}'; get data.csv of 'Facebook ad"
         " campaign' by Madis Lemsalu"
@@ -257,23 +257,23 @@ def test_the_kept_copy_is_found_again(tmp_path, monkeypatch):
     )
     source = tmp_path / "mine.csv"
     source.write_text(GOOD)
-    kept = store.keep(source)
-    assert kept == store.find() == tmp_path / "deep" / "folder" / "facebook_ads.csv"
+    kept = facebook.keep_file(source)
+    assert kept == facebook.find_file() == tmp_path / "deep" / "folder" / "facebook_ads.csv"
     assert kept.read_bytes() == source.read_bytes()
     assert [p.name for p in setting("FB-Br").problems(0)] == ["9/30-34/M", "9/35-39/F"]
-    assert store.find(source) == source
+    assert facebook.find_file(source) == source
     with pytest.raises(MissingData, match=r"no file '.*none\.csv'; get data\.csv of"):
-        store.find(tmp_path / "none.csv")
+        facebook.find_file(tmp_path / "none.csv")
 
 
 def test_a_broken_file_is_not_kept_and_harms_no_earlier_copy(tmp_path, monkeypatch):
     monkeypatch.setenv("BURSAR_DATA", str(tmp_path / "kept"))
     source = tmp_path / "mine.csv"
     source.write_text(GOOD)
-    kept = store.keep(source)
+    kept = facebook.keep_file(source)
     source.write_text(HEADER)
     with pytest.raises(InvalidData, match=r"no usable ad in mine\.csv"):
-        store.keep(source)
+        facebook.keep_file(source)
     assert kept.read_text() == GOOD
     assert list(kept.parent.iterdir()) == [kept]  # nothing half written is left
 
@@ -284,12 +284,12 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     source = tmp_path / "mine.csv"
     source.write_text(GOOD)
     with pytest.raises(InvalidData, match=r"cannot write .*; set BURSAR_DATA to a folder"):
-        store.keep(source)
+        facebook.keep_file(source)
 
 
 def test_without_the_variable_it_is_the_users_data_folder(monkeypatch):
     monkeypatch.delenv("BURSAR_DATA", raising=False)
-    assert store.folder().name == "bursar"
+    assert facebook.data_folder().name == "bursar"
 
 
 def test_a_changed_file_is_read_again(tmp_path):

@@ -22,8 +22,8 @@ import apsw
 import pytest
 from hand_clock import DAY, HandClock, folded
 
-from bursar.campaign import Campaign, Decision, desk
-from bursar.campaign.snapshot import taken
+from bursar.campaign import Campaign, Decision, committer
+from bursar.campaign.state import encode_snapshot
 from bursar.errors import (
     BudgetExhausted,
     CannotAnswer,
@@ -42,10 +42,10 @@ from bursar.errors import (
     UnknownArm,
     UnknownDecision,
 )
-from bursar.ledger import MemoryStore, place
+from bursar.ledger import MemoryStore, locks
 from bursar.ledger.backup import restore
+from bursar.ledger.chain import verify
 from bursar.ledger.sqlite import SQLiteStore
-from bursar.ledger.verify import verify
 
 ARMS = {"small": "1", "large": "4"}
 SRC = Path(__file__).parents[1] / "src"
@@ -61,7 +61,7 @@ def kinds(campaign: Campaign) -> list[str]:
 
 
 def same_as_its_log(campaign: Campaign) -> bool:
-    return taken(folded(campaign)) == taken(campaign._desk.state())
+    return encode_snapshot(folded(campaign)) == encode_snapshot(campaign._desk.state())
 
 
 def on_disk(folder: Path) -> str:
@@ -264,12 +264,12 @@ def test_row_10_cost_below_its_hold() -> None:
 def test_row_11_cost_that_is_no_amount(cost: Any) -> None:
     campaign = made()
     decision = campaign.ask()
-    before = taken(campaign._desk.state())
+    before = encode_snapshot(campaign._desk.state())
     with pytest.raises(InvalidInput, match="cost"):
         campaign.tell(decision, cost=cost, reward=0.5)
     with pytest.raises(InvalidInput, match="cost"):
         campaign.correct(decision, cost=cost)
-    assert taken(campaign._desk.state()) == before
+    assert encode_snapshot(campaign._desk.state()) == before
     assert campaign.held == decision.hold
 
 
@@ -277,12 +277,12 @@ def test_row_11_cost_that_is_no_amount(cost: Any) -> None:
 def test_row_11_reward_that_is_no_number_in_its_range(reward: Any) -> None:
     campaign = made()
     decision = campaign.ask()
-    before = taken(campaign._desk.state())
+    before = encode_snapshot(campaign._desk.state())
     with pytest.raises(InvalidInput, match="reward"):
         campaign.tell(decision, cost="0.50", reward=reward)
     with pytest.raises(InvalidInput, match="reward"):
         campaign.correct(decision, cost="0.50", reward=reward)
-    assert taken(campaign._desk.state()) == before
+    assert encode_snapshot(campaign._desk.state()) == before
 
 
 def test_row_12_sums_do_not_drift() -> None:
@@ -592,7 +592,7 @@ def test_row_22_connection_lost_during_commit() -> None:
 
 def test_row_23_ten_times_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
     """In place of a queue of requests: the bounded line at the desk, refused before reserving."""
-    monkeypatch.setattr(desk, "_LINE", 8)
+    monkeypatch.setattr(committer, "_LINE", 8)
 
     class Slow(MemoryStore):
         gate = threading.Event()
@@ -739,7 +739,7 @@ def test_row_26_two_processes_on_one_file(tmp_path: Path, monkeypatch: pytest.Mo
         other.stdin.close()
         other.wait(30)
     assert campaign.ask().arm == "x"
-    monkeypatch.setattr(place, "file_system", lambda _: "nfs4")
+    monkeypatch.setattr(locks, "file_system_of", lambda _: "nfs4")
     with pytest.raises(StorageInUse, match="network file system"):
         SQLiteStore(url)
 

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 import bursar
 from bursar.cli import app
 from bursar.errors import InvalidInput, UnknownSetting
-from bursar.experiments import families, less_regret, read, text
+from bursar.experiments import families_experiment, less_regret_experiment, read, text
 from bursar.settings import SETTINGS
 from bursar.settings.families import FAMILIES
-from bursar.settings.means import (
+from bursar.settings.family_draws import (
     capped_lognormal,
     clipped_normal,
     cut_exponential,
@@ -187,16 +187,16 @@ def test_they_are_played():
 
 
 def test_the_experiments_have_the_papers_settings_and_all_families(tmp_path):
-    todo = less_regret(data="ads.csv").plan
+    todo = less_regret_experiment(data="ads.csv").plan
     assert [place.name for place in todo.settings] == list(SETTINGS)
     assert (todo.repetitions, todo.budget_plays, todo.data) == (1000, 150_000, "ads.csv")
-    others = families().plan
+    others = families_experiment().plan
     assert sorted(place.name for place in others.settings) == sorted(FAMILIES)
     assert (others.repetitions, others.budget_plays) == (200, 150_000)
     for plan in (todo, others):
         assert plan.shares == (0.1, 0.25, 0.5, 0.75, 1.0)
         assert list(map(str, plan.policies)) == ["omega-star-ucb:rho=0.25", "pooled-gittins"]
-    without = less_regret(repetitions=3, seed=5)
+    without = less_regret_experiment(repetitions=3, seed=5)
     assert len(without.plan.settings) == len(todo.settings) - 2
     assert (without.plan.repetitions, without.plan.seed) == (3, 5)
     path = tmp_path / "again.toml"
@@ -205,10 +205,10 @@ def test_the_experiments_have_the_papers_settings_and_all_families(tmp_path):
 
 
 def test_the_quick_ones_are_small_and_leave_held_out_families_alone():
-    todo = families(quick=True).plan
+    todo = families_experiment(quick=True).plan
     assert [place.name for place in todo.settings] == CHOSEN
-    assert todo.repetitions == less_regret(quick=True).plan.repetitions == 20
-    assert families(quick=True, repetitions=2).plan.repetitions == 2
+    assert todo.repetitions == less_regret_experiment(quick=True).plan.repetitions == 20
+    assert families_experiment(quick=True, repetitions=2).plan.repetitions == 2
 
 
 def test_the_commands_say_what_they_would_run(tmp_path, monkeypatch):
@@ -240,14 +240,14 @@ def test_options_that_do_not_go_together(words, message):
 @pytest.mark.parametrize("which", ["less_regret", "families"])
 def test_the_commands_write_figures_and_a_report(which, tmp_path, monkeypatch):
     few = {"S-Br-10", "X-br-2", "X-mixed-30", "X-needle-300"}
-    whole = {"less_regret": less_regret, "families": families}[which]()
+    whole = {"less_regret": less_regret_experiment, "families": families_experiment}[which]()
     small = whole.but(
         repetitions=2,
         budget_plays=300.0,
         settings=tuple(place for place in whole.plan.settings if place.name in few),
         policies=tuple(map(bursar.policy, ["omega-star-ucb:rho=0.25", "bts"])),
     )
-    monkeypatch.setattr(f"bursar.cli.grids.{which}", lambda *_: small)
+    monkeypatch.setattr(f"bursar.cli.reproduce.{which}", lambda *_: small)
     monkeypatch.setenv("BURSAR_DATA", str(tmp_path))
     done = typed("reproduce", "--" + which.replace("_", "-"), "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output

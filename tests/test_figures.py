@@ -11,33 +11,32 @@ from ads import the_file
 
 import bursar
 from bursar import theory
-from bursar.analysis import games
-from bursar.analysis.coverage import coverage as cover
-from bursar.analysis.dominance import PUBLISHED
-from bursar.analysis.dominance import dominance as measure
-from bursar.analysis.failures import failed, failed_share, spread
-from bursar.analysis.sensitivity import by_rho
-from bursar.analysis.theory_line import bound
 from bursar.errors import InvalidInput
-from bursar.figures.asymmetry import asymmetry
-from bursar.figures.band import band
-from bursar.figures.bounds import bounds
-from bursar.figures.captions import CAPTIONS
-from bursar.figures.coverage import coverage
-from bursar.figures.curvature import curvature, line
-from bursar.figures.curves import LEAST, curves
-from bursar.figures.density import density, estimate, like_the_papers
-from bursar.figures.dominance import dominance
-from bursar.figures.draw import draw_all
-from bursar.figures.failures import failures
-from bursar.figures.headline import chance, headline, losses
-from bursar.figures.labels import colours, label, markers
-from bursar.figures.sensitivity import sensitivity
-from bursar.figures.speed import DRAWING, per_million, speed
-from bursar.figures.tables import example_table, settings_table
-from bursar.result import Result
+from bursar.paper.analysis import games
+from bursar.paper.analysis.coverage import coverage as cover
+from bursar.paper.analysis.dominance import PUBLISHED
+from bursar.paper.analysis.dominance import dominance as measure
+from bursar.paper.analysis.games import failed, failed_share, spread
+from bursar.paper.analysis.growth import bound, by_rho
+from bursar.paper.figures.captions import CAPTIONS
+from bursar.paper.figures.comparison import (
+    DRAWING,
+    chance,
+    dominance,
+    failures,
+    headline,
+    losses,
+    per_million,
+    speed,
+)
+from bursar.paper.figures.draw import draw_all
+from bursar.paper.figures.intervals import asymmetry, coverage, density, estimate, like_the_papers
+from bursar.paper.figures.regret import LEAST, bounds, curvature, curves, line, sensitivity
+from bursar.paper.figures.style import band, colours, label, markers
+from bursar.paper.figures.tables import example_table, settings_table
 from bursar.settings import facebook
-from bursar.settings.ads import Campaign
+from bursar.settings.facebook import AdCampaign
+from bursar.simulation.result import Result
 
 SHARES = np.array([0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
 RHOS = ("0.125", "0.25", "0.5", "1", "2")
@@ -199,7 +198,7 @@ def test_a_single_policy_has_no_matrix_of_its_own(tiny):
 
 def test_density_shows_every_arm():
     rng = np.random.default_rng(1)
-    campaign = Campaign("916/30-34/M", rng.uniform(0.01, 0.99, 33), rng.uniform(0.01, 0.99, 33))
+    campaign = AdCampaign("916/30-34/M", rng.uniform(0.01, 0.99, 33), rng.uniform(0.01, 0.99, 33))
     panel = density(campaign).axes[0]
     dots, best = panel.collections[-2:]
     places = np.column_stack([campaign.cost, campaign.reward])
@@ -215,14 +214,14 @@ def test_density_shows_every_arm():
 @pytest.mark.parametrize("arms", [1, 2, 5])
 def test_arms_on_a_line_have_no_density_and_are_drawn(arms):
     places = np.linspace(0.2, 0.8, arms)
-    panel = density(Campaign("x", places, places)).axes[0]
+    panel = density(AdCampaign("x", places, places)).axes[0]
     assert len(panel.collections[0].get_offsets()) == arms
 
 
 def test_the_papers_campaign_is_found():
     chosen = like_the_papers(facebook.load(the_file()).campaigns())
     assert chosen.arms == 33
-    few = [Campaign(str(n), np.ones(n), np.ones(n)) for n in (2, 30, 40)]
+    few = [AdCampaign(str(n), np.ones(n), np.ones(n)) for n in (2, 30, 40)]
     assert like_the_papers(few).arms == 30
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import bursar
 from bursar.errors import InvalidInput, InvalidParameter
-from bursar.policies import discounted, sliding
+from bursar.policies import omega_discounted, omega_sliding
 
 VECTORS = json.loads((Path(__file__).parent / "data" / "vectors.json").read_text())
 
@@ -29,7 +29,7 @@ def fed(policy: bursar.Policy, history, arms: int) -> bursar.Learner:
 
 def kept(learner: bursar.Learner):
     """Weights, means and variances that a learner has left."""
-    module = sliding if learner.policy.name.startswith("sw-") else discounted
+    module = omega_sliding if learner.policy.name.startswith("sw-") else omega_discounted
     n, *sums = module.columns(learner.memory, learner.arms.size)
     return n, *(np.where(n > 0, s / np.where(n > 0, n, 1), 0.0) for s in sums)
 

@@ -15,20 +15,16 @@ from starlette.routing import Route, Router
 from starlette.testclient import TestClient
 
 from bursar.campaign import Campaign
-from bursar.campaign.request import ask_of, tell_of
+from bursar.campaign.commands import ask_command, tell_command
 from bursar.errors import RateLimited, StorageUnavailable
-from bursar.service import chores, logs
-from bursar.service.auth import require, require_form
-from bursar.service.endpoint import Endpoint
-from bursar.service.guard import Guard
-from bursar.service.health import operations
-from bursar.service.hosts import Hosts
-from bursar.service.invariants import broken
-from bursar.service.operation import Operation
-from bursar.service.rate import Rate
+from bursar.service import maintenance, telemetry
+from bursar.service.auth import COOKIE, require, require_form
+from bursar.service.config import ServiceConfig
+from bursar.service.maintenance import find_violations
+from bursar.service.middleware import Guard, Hosts, RateLimit
+from bursar.service.operation import Endpoint, Operation
+from bursar.service.routes.health import operations
 from bursar.service.service import Service
-from bursar.service.sessions import COOKIE
-from bursar.service.settings import Settings
 
 HERE = "http://127.0.0.1:8321"
 
@@ -37,7 +33,7 @@ class Place:
     """A guarded service with a few routes that ask for rights."""
 
     def __init__(self, settings=None, storage="memory"):
-        self.service = Service(storage, settings or Settings())
+        self.service = Service(storage, settings or ServiceConfig())
         self.done = []
 
         async def act(service, request):
@@ -104,7 +100,7 @@ def lines():
     """What is logged, as it would go to stderr."""
     before = {name: logging.getLogger(name).level for name in ("bursar", "uvicorn")}
     stream = io.StringIO()
-    logs.set_up("debug", stream)
+    telemetry.configure_logging("debug", stream)
     yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
     for name, level in before.items():
         log = logging.getLogger(name)
@@ -193,7 +189,7 @@ def test_a_store_that_is_away_refuses_and_says_so(place, monkeypatch):
 
 
 def test_an_open_service_needs_no_key():
-    place = Place(Settings(open=True))
+    place = Place(ServiceConfig(open=True))
     assert place.client.post("/v1/do/admin").text == "open"
     wrong = {"authorization": "Bearer bursar_x_y"}
     assert place.client.post("/v1/do/admin", headers=wrong).status_code == 200
@@ -243,7 +239,7 @@ def test_a_tampered_cookie_is_no_session(place):
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:3000"])
 @pytest.mark.parametrize("open", [True, False])
 def test_a_page_from_elsewhere_changes_nothing(origin, open):
-    place = Place(Settings(open=open))
+    place = Place(ServiceConfig(open=open))
     headers, csrf = place.login("admin")
     headers |= {"x-csrf-token": csrf, "origin": origin}
     said = problem(place.client.post("/v1/do/ask", headers=headers), 403, "forbidden")
@@ -317,7 +313,7 @@ def sent(app, parts, headers=()):
 
 
 def test_a_body_is_cut_off_while_it_streams():
-    place = Place(Settings(open=True, body_limit=1000))
+    place = Place(ServiceConfig(open=True, body_limit=1000))
     assert sent(place.app, [b"x" * 500, b"x" * 500]) == (200, 2)
     status, taken = sent(place.app, [b"x" * 400] * 100)
     assert status == 413
@@ -327,7 +323,7 @@ def test_a_body_is_cut_off_while_it_streams():
 
 
 def test_an_announced_body_is_refused_before_it_is_read():
-    place = Place(Settings(open=True, body_limit=1000, batch_limit=5000))
+    place = Place(ServiceConfig(open=True, body_limit=1000, batch_limit=5000))
     assert place.client.post("/v1/do/ask", content=b"x" * 1000).status_code == 200
     answer = place.client.post("/v1/do/ask", content=b"x" * 1001)
     assert "longer than 1,000 bytes" in problem(answer, 413, "too-large")
@@ -342,7 +338,7 @@ def test_an_announced_body_is_refused_before_it_is_read():
 
 
 def test_a_bucket_empties_and_fills():
-    rate = Rate(10.0)
+    rate = RateLimit(10.0)
     for _ in range(20):
         rate.take("ada", now=100.0)
     with pytest.raises(RateLimited) as error:
@@ -357,14 +353,14 @@ def test_a_bucket_empties_and_fills():
 
 
 def test_callers_are_forgotten_not_gathered():
-    rate = Rate(1.0)
+    rate = RateLimit(1.0)
     for number in range(25_000):
         rate.take(f"caller {number}", now=1.0)
     assert len(rate._buckets) <= 10_000
 
 
 def test_too_many_requests_of_a_key_are_refused_and_others_go_on():
-    place = Place(Settings(rate=1.0))
+    place = Place(ServiceConfig(rate=1.0))
     busy, quiet = place.bearer("ask"), place.bearer("ask")
     answers = [place.client.post("/v1/do/ask", headers=busy) for _ in range(30)]
     refused = [one for one in answers if one.status_code != 200]
@@ -479,7 +475,7 @@ def test_metrics_need_a_key_for_all_campaigns(place):
 
 
 def test_metrics_have_the_money_as_it_is_now():
-    place = Place(Settings(open=True))
+    place = Place(ServiceConfig(open=True))
     service = place.service
     made = Campaign(
         "llm", "1.00", {"small": "0.10"}, storage=service.store, currency="EUR", exponent=4
@@ -487,10 +483,10 @@ def test_metrics_have_the_money_as_it_is_now():
     Campaign("old", "1.00", {"x": "1"}, storage=service.store).finish()
 
     async def play():
-        kept = await service.do("llm", ask_of())
-        spent = await service.do("llm", ask_of())
+        kept = await service.do("llm", ask_command())
+        spent = await service.do("llm", ask_command())
         config = service.campaign("llm").config
-        await service.do("llm", tell_of(config, spent, "0.15", 1.0), urgent=True)
+        await service.do("llm", tell_command(config, spent, "0.15", 1.0), urgent=True)
         service.metrics.asked("granted", 2)
         service.metrics.asked("rate-limited")
         service.metrics.outcome("settled")
@@ -548,7 +544,7 @@ def test_ready_means_that_a_row_can_be_written(place, monkeypatch):
 
 @pytest.fixture
 def service():
-    found = Service("memory", Settings(open=True))
+    found = Service("memory", ServiceConfig(open=True))
     Campaign(
         "llm", "1.00", {"small": "0.10"}, storage=found.store, hold_ttl=1000.0, reward_ttl=1000.0
     )
@@ -566,8 +562,8 @@ def test_sums_that_hold_are_no_news(service):
     campaign.ask()
     campaign.set_budget("0.05")  # a cut
     assert campaign.state == "overdrawn"
-    assert broken(campaign) == []
-    assert asyncio.run(chores.watch_over(service)) == 0
+    assert find_violations(campaign) == []
+    assert asyncio.run(maintenance.watch_invariants(service)) == 0
     assert violations(service) == 0
 
 
@@ -579,16 +575,16 @@ def test_a_late_cost_after_the_last_ask_explains_itself(service):
         campaign.tell(campaign.ask(), cost="0.10", reward=0)
     campaign.tell(lost, cost="0.10", reward=0)
     assert campaign.state == "overdrawn"
-    assert broken(campaign) == []
+    assert find_violations(campaign) == []
 
 
 def test_sums_that_do_not_hold_are_counted_and_logged(service, lines):
     campaign = service.campaign("llm")
     campaign.ask()
     campaign._desk.state().held += 7  # as a cosmic ray would
-    said = broken(campaign)
+    said = find_violations(campaign)
     assert any("held is 100007 units, open decisions hold 100000" in one for one in said)
-    assert asyncio.run(chores.watch_over(service)) == len(said)
+    assert asyncio.run(maintenance.watch_invariants(service)) == len(said)
     assert violations(service) == len(said)
     assert any("does not add up" in one["message"] for one in lines() if one["level"] == "error")
 
@@ -596,7 +592,7 @@ def test_sums_that_do_not_hold_are_counted_and_logged(service, lines):
 def test_money_that_nobody_explains_is_counted(service):
     campaign = service.campaign("llm")
     campaign._desk.state().spent += 2_000_000
-    assert any("the log does not say why" in one for one in broken(campaign))
+    assert any("the log does not say why" in one for one in find_violations(campaign))
 
 
 def test_overdue_holds_end_without_a_call(service, monkeypatch):
@@ -606,17 +602,17 @@ def test_overdue_holds_end_without_a_call(service, monkeypatch):
     steady = campaign.clock.steady() + 2_000_000_000
     monkeypatch.setattr(campaign.clock, "wall", lambda: late)
     monkeypatch.setattr(campaign.clock, "steady", lambda: steady)
-    asyncio.run(chores.watch_over(service))
+    asyncio.run(maintenance.watch_invariants(service))
     assert campaign.open == 0
     assert str(campaign.spent) == "0.100000"
 
 
 def test_a_damaged_log_is_found_by_the_daily_look(tmp_path, lines):
-    service = Service(f"sqlite:///{tmp_path / 'a.db'}", Settings(open=True))
+    service = Service(f"sqlite:///{tmp_path / 'a.db'}", ServiceConfig(open=True))
     Campaign("llm", "1.00", {"small": "0.10"}, storage=service.store).ask()
-    assert chores.verify_all(service) == 0
+    assert maintenance.verify_all(service) == 0
     service.campaign("llm")._desk.state().held += 1
-    assert chores.verify_all(service) == 1
+    assert maintenance.verify_all(service) == 1
     assert "bursar_replay_mismatch_total 1.0" in service.metrics.text(service).decode()
     assert any("is damaged" in one["message"] for one in lines())
     service.close()

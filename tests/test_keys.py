@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 from postgres_server import database, postgres  # noqa: F401  fixtures
 from typer.testing import CliRunner
 
-from bursar.campaign.opening import opened
+from bursar.campaign.creation import open_store
 from bursar.cli.keys import app as commands
 from bursar.errors import BursarError, InvalidInput
 from bursar.ledger import MemoryStore
-from bursar.service.key import OPEN, SCOPES, Key, new_key
-from bursar.service.keys import Keys
-from bursar.service.sessions import COOKIE, Sessions
-from bursar.service.token import new_id
-from bursar.service.token import new_token as token_of
+from bursar.service.auth import COOKIE, Sessions
+from bursar.service.keys import OPEN, SCOPES, Key, Keys, new_key, new_key_id
+from bursar.service.keys import new_token as token_of
 
 HOUR = timedelta(hours=1)
 
@@ -31,7 +29,7 @@ def store(request, tmp_path):
         url = request.getfixturevalue("database")
     else:
         url = "memory" if request.param == "memory" else f"sqlite:///{tmp_path / 'keys.db'}"
-    found = opened(url)
+    found = open_store(url)
     yield found
     found.close()
 
@@ -93,7 +91,7 @@ def test_a_token_finds_its_key_in_every_store(store):
 
 
 def test_no_secret_is_in_the_database(tmp_path):
-    store = opened(f"sqlite:///{tmp_path / 'keys.db'}")
+    store = open_store(f"sqlite:///{tmp_path / 'keys.db'}")
     _, token = Keys(store).create(SCOPES)
     secret = token[-43:]
     kept = b"".join(b"".join(store.papers(kind).values()) for kind in ("key", "instance"))
@@ -186,7 +184,7 @@ def test_what_another_process_did_is_seen(store, clock):
     assert here.find(token) is None
     _, second = there.create(["ask"])
     assert here.find(second) is not None, "at once, however new what is in memory is"
-    assert here.find(token_of(new_id())) is None
+    assert here.find(token_of(new_key_id())) is None
     _, third = there.create(["ask"])
     assert here.find(third) is None, "at most one vain look a second"
     assert here.find(second) is not None
@@ -321,7 +319,7 @@ def test_a_session_ends_by_itself(keys, monkeypatch):
     value = cookie(sessions, key)
     assert sessions.find(value) is not None
     later = datetime.now(UTC).timestamp() + 13 * 3600
-    monkeypatch.setattr("bursar.service.sessions.time.time", lambda: later)
+    monkeypatch.setattr("bursar.service.auth.time.time", lambda: later)
     assert sessions.find(value) is None
 
 
@@ -344,7 +342,7 @@ def shell(tmp_path):
 
 def test_commands_make_list_rotate_and_revoke(shell):
     token = shell("create", "--scope", "ask", "--scope", "tell", "--note", "worker").strip()
-    store = opened(shell.storage)
+    store = open_store(shell.storage)
     keys = Keys(store)
     key = keys.find(token)
     assert key.scopes == {"ask", "tell"}

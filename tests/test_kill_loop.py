@@ -17,7 +17,7 @@ from postgres_server import database, postgres  # noqa: F401 - fixtures
 
 from bursar.campaign import Campaign
 from bursar.ledger import Event
-from bursar.ledger.store import Summary
+from bursar.ledger.store import CampaignTotals
 
 
 def run(url: str, kills: int, pause: float) -> dict[str, Any]:
@@ -128,6 +128,6 @@ def test_checker_sees_overspending(tmp_path: Path) -> None:
         (asked,) = session.of("d1")
         seq, ts, _ = session.head
         twice = Event(seq + 1, ts + 1, "asked", "d5", asked.body)
-        session.append([twice], Summary("active", 15, 3, 15, granted=False))
+        session.append([twice], CampaignTotals("active", 15, 3, 15, granted=False))
     with pytest.raises(AssertionError, match="overspent at event 6"):
         sample.check()

@@ -14,27 +14,31 @@ from ads import the_file
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bursar.analysis.advice import advice
-from bursar.analysis.outlook import outlook
 from bursar.errors import InvalidData, InvalidInput, MissingData
-from bursar.plan import plan
+from bursar.paper.analysis.ad_advice import ad_outlook, advice
 from bursar.problems import Bernoulli
-from bursar.result import Result
 from bursar.settings import facebook, setting
-from bursar.settings.amounts import Amount, amount
-from bursar.settings.own import Columns, Options, OwnSetting, parse, read
-from bursar.simulate import units
+from bursar.settings.ad_export import (
+    AdExportSetting,
+    ImportOptions,
+    parse_ad_export,
+    read_ad_export,
+)
+from bursar.settings.ad_rows import AdColumns
+from bursar.settings.csv_table import Amount, amount
+from bursar.simulation.result import Result, plan
+from bursar.simulation.simulate import units
 
-BASIC = Columns("clicks", "spent", "sales", arm=("ad",))
+BASIC = AdColumns("clicks", "spent", "sales", arm=("ad",))
 GOOD = "ad,clicks,spent,sales\nA,100,50.00,10\nB,200,80.00,4\n"
 
 
-def of(text: str | bytes, columns: Columns = BASIC, **options):
+def of(text: str | bytes, columns: AdColumns = BASIC, **options):
     data = text.encode() if isinstance(text, str) else text
-    return parse(data, "ads.csv", columns, Options(**options))
+    return parse_ad_export(data, "ads.csv", columns, ImportOptions(**options))
 
 
-def refused(text: str | bytes, columns: Columns = BASIC, **options) -> str:
+def refused(text: str | bytes, columns: AdColumns = BASIC, **options) -> str:
     with pytest.raises(InvalidData) as caught:
         of(text, columns, **options)
     return str(caught.value)
@@ -73,9 +77,9 @@ def test_zip_and_missing_file(tmp_path):
     with zipfile.ZipFile(tmp_path / "r.zip", "w") as archive:
         archive.writestr("report.csv", GOOD)
     options = {"clicks": "clicks", "cost": "spent", "reward": "sales", "arm": ["ad"]}
-    assert read(tmp_path / "r.zip", **options).arms == 2
+    assert read_ad_export(tmp_path / "r.zip", **options).arms == 2
     with pytest.raises(MissingData, match="no file"):
-        read(tmp_path / "none.csv", **options)
+        read_ad_export(tmp_path / "none.csv", **options)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +134,7 @@ def test_lines_of_an_arm_are_added_up_even_days_without_clicks():
 
 
 def test_without_arm_columns_each_line_is_an_arm():
-    export = of(GOOD, Columns("clicks", "spent", "sales"))
+    export = of(GOOD, AdColumns("clicks", "spent", "sales"))
     assert export.settings[0].arm_names == ("line 2", "line 3")
 
 
@@ -144,7 +148,7 @@ z,B,10,5.0,0
 
 
 def test_groups_are_settings_and_those_that_cannot_be_compared_are_named():
-    export = of(GROUPS, Columns("clicks", "spent", "sales", ("campaign",), ("ad",)))
+    export = of(GROUPS, AdColumns("clicks", "spent", "sales", ("campaign",), ("ad",)))
     assert [one.name for one in export.settings] == ["x"]
     assert export.words() == [
         "ads.csv: 2 of 5 lines are used: 2 arms.",
@@ -156,7 +160,7 @@ def test_groups_are_settings_and_those_that_cannot_be_compared_are_named():
 
 
 def test_groups_of_one_arm_each_are_compared_with_one_another():
-    export = of(GOOD, Columns("clicks", "spent", "sales", group=("ad",)))
+    export = of(GOOD, AdColumns("clicks", "spent", "sales", group=("ad",)))
     assert export.settings[0].arm_names == ("A", "B")
     assert export.notes == (
         "Each group (ad) has one arm, so groups are compared with one another.",
@@ -165,7 +169,7 @@ def test_groups_of_one_arm_each_are_compared_with_one_another():
 
 def test_names_that_join_to_the_same_text_stay_apart():
     text = "g,h,clicks,spent,sales\n" + "a/b,c,9,5,1\na,b/c,9,5,2\n" * 2
-    export = of(text, Columns("clicks", "spent", "sales", ("g", "h")))
+    export = of(text, AdColumns("clicks", "spent", "sales", ("g", "h")))
     assert [one.name for one in export.settings] == ["a/b/c", "a/b/c (2)"]
 
 
@@ -201,7 +205,7 @@ def test_a_broken_line_does_not_spoil_the_next():
 
 def test_totals_without_a_name_are_known_by_their_sums():
     body = "A,1,2,1\nB,10,4,2\nC,5,6.25,3\n"
-    columns = Columns("clicks", "spent", "sales")
+    columns = AdColumns("clicks", "spent", "sales")
     last = of(f"ad,clicks,spent,sales\n{body},16,12.25,6\n", columns)
     first = of(f"ad,clicks,spent,sales\n,16,12.25,6\n{body}", columns)
     named = of(f"ad,clicks,spent,sales\n{body}D,16,12.25,6\n", columns)
@@ -311,7 +315,7 @@ def test_the_ways_out_work():
 )  # fmt: skip
 def test_options_are_checked(option, message):
     with pytest.raises(InvalidInput) as caught:
-        Options(**option)
+        ImportOptions(**option)
     assert str(caught.value) == message
 
 
@@ -332,7 +336,7 @@ ROWS = st.lists(
 def test_every_line_is_in_an_arm_or_counted_and_sums_are_kept(rows, group, arm, money):
     text = io.StringIO()
     csv.writer(text).writerows([("g", "ad", "clicks", "spent", "sales"), *rows])
-    columns = Columns("clicks", "spent", "sales", ("g",) * group, ("ad",) * arm)
+    columns = AdColumns("clicks", "spent", "sales", ("g",) * group, ("ad",) * arm)
     try:
         export = of(text.getvalue(), columns, decimal=".", money=money)
     except InvalidData as error:
@@ -360,7 +364,7 @@ FACEBOOK = {
 
 
 def test_the_papers_file_gives_its_campaigns():
-    ours = {one.name: one for one in read(the_file(), **FACEBOOK).settings}
+    ours = {one.name: one for one in read_ad_export(the_file(), **FACEBOOK).settings}
     ads = facebook.load(the_file())
     assert (len(ours), sum(one.arms[0] for one in ours.values())) == (19, 545)
     for campaign in ads.campaigns():
@@ -376,7 +380,7 @@ def test_the_papers_file_gives_its_campaigns():
 
 
 def test_without_the_limit_of_a_conversion_a_click_more_lines_of_the_papers_file_are_arms():
-    export = read(the_file(), prize="largest", **FACEBOOK)
+    export = read_ad_export(the_file(), prize="largest", **FACEBOOK)
     assert export.excluded == {
         "total_conversion is empty": 382,
         "no clicks": 203,
@@ -388,7 +392,7 @@ def test_without_the_limit_of_a_conversion_a_click_more_lines_of_the_papers_file
 
 
 def test_the_shifted_lines_of_the_papers_file_are_found_by_their_empty_field():
-    export = read(the_file(), **FACEBOOK)
+    export = read_ad_export(the_file(), **FACEBOOK)
     ads = facebook.load(the_file())
     shifted = "age or gender is something else (shifted columns)"
     assert export.excluded == {
@@ -399,7 +403,7 @@ def test_the_shifted_lines_of_the_papers_file_are_found_by_their_empty_field():
     assert export.lines["total_conversion is empty"] == ads.lines[shifted]
     # a generic reader that is told to take them believes them: hence the note
     assert "their columns may be shifted" in export.notes[-1]
-    believed = read(the_file(), blank_is_zero=True, **FACEBOOK)
+    believed = read_ad_export(the_file(), blank_is_zero=True, **FACEBOOK)
     assert any(line.startswith("Left out: ") and "45-49/" in line for line in believed.notes)
 
 
@@ -408,7 +412,7 @@ def test_the_shifted_lines_of_the_papers_file_are_found_by_their_empty_field():
 
 def one(model="bernoulli", **changes):
     fields = {"clicks": (100, 50), "cost": (50.0, 100.0), "reward": (10, 0), **changes}
-    return OwnSetting("g", ("A", "B"), model=model, **fields)
+    return AdExportSetting("g", ("A", "B"), model=model, **fields)
 
 
 def test_a_setting_plays_the_files_rates_in_the_users_money():
@@ -507,7 +511,7 @@ def test_few_runs_and_none():
     said = advice(export.settings, result, 50.0, label=lambda slug: "L, k = 1")
     assert said[0].startswith("With a budget of 50, L (k = 1) found ")
     assert said[1] == "3 runs are too few to tell policies apart; repeat with 100 or more."
-    other = of(GOOD.replace("B,", "C,"), Columns("clicks", "spent", "sales", ("ad",)))
+    other = of(GOOD.replace("B,", "C,"), AdColumns("clicks", "spent", "sales", ("ad",)))
     empty = played(export.settings, 50.0, repetitions=1)
     lonely = (other.settings[0], *export.settings)
     assert advice(lonely, empty, 50.0) == [
@@ -521,7 +525,7 @@ def test_several_groups_share_one_advice():
         for g, body in (("x", CLEAR), ("y", THIN))
         for line in body.split("\n")[1:-1]
     )
-    export = of(text, Columns("clicks", "spent", "sales", ("g",), ("ad",)))
+    export = of(text, AdColumns("clicks", "spent", "sales", ("g",), ("ad",)))
     result = played(export.settings, 300.0)
     said = advice(export.settings, result, 300.0)
     assert said[0].startswith("With a budget of 300 for each of 2 groups, omega-star-ucb")
@@ -535,7 +539,7 @@ def test_a_lucky_arm_of_few_clicks_is_not_the_safe_one():
     export = of(
         "ad,clicks,spent,sales\nA,1,0.5,1\nB,2000,1000,300\nC,2000,1000,100\nD,900,450,30\n"
     )
-    look = outlook(export.settings[0], 100.0)
+    look = ad_outlook(export.settings[0], 100.0)
     assert (look.best, look.safe, look.clicks) == ("A", "B", 1.0)
     assert look.low <= look.ratio <= look.high
     assert 0.0 <= look.trust_loss < 0.5

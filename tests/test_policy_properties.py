@@ -18,7 +18,7 @@ from bursar.errors import (
     NoIndex,
     UnknownParameter,
 )
-from bursar.forgetting import discounted, sliding
+from forgetting import discounted, sliding
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB
 
 unit = st.floats(0, 1)

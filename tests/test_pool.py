@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bursar
-from bursar.arms import add, new_arms, new_game
-from bursar.policies.pool import COUNT, _rounded, add_up, eta, pooled
+from bursar.jit.arms import add, new_arms, new_game
+from bursar.policies.gittins_index import COUNT, _rounded, add_up, eta, pooled
 from bursar.policies.pooled_gittins import note
 
 

@@ -29,9 +29,9 @@ from bursar.errors import (
     StorageUnavailable,
 )
 from bursar.ledger import postgres_sql as sql
+from bursar.ledger.chain import verify
 from bursar.ledger.postgres import PostgresStore
-from bursar.ledger.store import Summary
-from bursar.ledger.verify import verify
+from bursar.ledger.store import CampaignTotals
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -213,7 +213,7 @@ def take_units(url, barrier, took):
             seq, ts, _ = session.head
             if spent == budget:
                 break
-            summary = Summary("active", budget, spent, 1, granted=True)
+            summary = CampaignTotals("active", budget, spent, 1, granted=True)
             session.append([replace(event(seq + 1), ts=ts + 1)], summary)
         with took.get_lock():
             took.value += 1

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import bursar
-from bursar.analysis import games
-from bursar.analysis.ratios import Interval, overall, ratios
 from bursar.errors import InvalidInput
-from bursar.figures.ratios import ratio_rows
-from bursar.report.ratios import said_of_ratios
+from bursar.paper.analysis import games
+from bursar.paper.analysis.shares import RatioInterval, overall, ratios
+from bursar.paper.figures.comparison import ratio_rows
+from bursar.paper.report.summary import describe_ratios
 
 NEW, OTHER = "pooled-gittins", "omega-star-ucb:rho=0.25"
 
@@ -39,7 +39,7 @@ def test_the_interval_knows_a_clear_case_and_that_nothing_differs_from_itself(pl
     (back,) = ratios(played, OTHER, "uniform", ["X-stable-50"])
     assert back.mean.verdict == "lower"
     (same,) = ratios(played, OTHER, OTHER, ["X-stable-50"])
-    assert same.mean == Interval(1.0, 1.0, 1.0)
+    assert same.mean == RatioInterval(1.0, 1.0, 1.0)
     assert same.mean.verdict == "unclear"
 
 
@@ -71,7 +71,7 @@ def test_the_figure_has_a_row_a_setting_and_one_of_all(played):
 
 
 def test_the_words_have_the_numbers(played):
-    lines = said_of_ratios(played)
+    lines = describe_ratios(played)
     row = ratios(played, NEW, OTHER)[0]
     assert lines[0].startswith("Regret of Pooled Gittins over that of ω*-UCB (1/4)")
     assert lines[1].startswith("X-br-3")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from twins import divergence
 
-from bursar.compiled import compiled
-from bursar.region import allows, largest_ratio
+from bursar.jit.compile import compiled
+from bursar.policies.gittins_index import allows, largest_ratio
 
 weight = st.floats(2.0, 1e7)
 mean = st.floats(0.001, 0.999)

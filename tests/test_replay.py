@@ -24,10 +24,10 @@ from bursar.errors import (
     UnknownParameter,
     UnknownPolicy,
 )
+from bursar.jit.rng import new_stream, uniform
 from bursar.replay import Log, arm_values, read, replay, support
-from bursar.replay.passes import PLAYS, REWARD, ROWS, SPENT, Told, passes, shuffle
-from bursar.replay.verdict import compared, sentences, verdict
-from bursar.stream import new_stream, uniform
+from bursar.replay.estimators import PLAYS, REWARD, ROWS, SPENT, PassTotals, passes, shuffle
+from bursar.replay.evaluate import compared, sentences, verdict
 
 REWARDS, COSTS = np.array([0.7, 0.5, 0.3, 0.2]), np.array([0.5, 0.4, 0.6, 0.3])
 NAMES = ["0", "1", "2", "3"]
@@ -130,7 +130,7 @@ def test_a_log_of_a_learner_that_explores_a_fifth_of_the_time_will_do():
 def test_weights_of_propensities_decide_where_the_log_looked_at_more_than_it_kept():
     truth = simulated(OMEGA, 300).mean()
     rows = support(logged(20_000, "context", seed=1), NAMES)
-    told = Told(300.0, None, (0.0, 1.0), (0.0, 1.0))
+    told = PassTotals(300.0, None, (0.0, 1.0), (0.0, 1.0))
     player = [(bursar.policy(OMEGA), 300.0)]
     right = passes(player, rows, told, count=100, seed=0, resample=False)[0]
     assert abs(right[:, REWARD].mean() / truth - 1.0) < 0.03
@@ -153,7 +153,7 @@ def test_accepted_rows_are_a_fair_stream_of_each_arm():
 
 def test_a_pass_is_the_learner_and_the_log_step_by_step():
     rows = support(logged(600, "context", seed=9), NAMES)
-    told = Told(1e9, None, (0.0, 1.0), (0.0, 1.0))
+    told = PassTotals(1e9, None, (0.0, 1.0), (0.0, 1.0))
     for slug in (OMEGA, "bts", "kube", "mrcb:set_size=2"):
         policy = bursar.policy(slug)
         [[found]] = passes([(policy, 30.0)], rows, told, count=1, seed=4, resample=False)
@@ -184,7 +184,7 @@ def test_a_log_at_random_lasts_for_its_rows_over_its_arms():
 
 def test_arms_that_were_logged_more_last_longer():
     rows = support(logged(8000, "uneven"), NAMES)
-    told = Told(1e9, None, (0.0, 1.0), (0.0, 1.0))
+    told = PassTotals(1e9, None, (0.0, 1.0), (0.0, 1.0))
     [[found]] = passes(
         [(bursar.policy("uniform"), 1e9)], rows, told, count=1, seed=0, resample=False
     )

@@ -14,7 +14,7 @@ import pytest
 from report_sample import BTS, HOSTILE, OURS, RANDOM, REGRET, Drawn, claim, drawn, full, result
 
 from bursar.errors import MissingData
-from bursar.report import Facts, page, write
+from bursar.paper.report import ReportData, page, write_report_file
 
 VOID = {"meta", "img", "br", "link", "input", "hr", "source"}
 
@@ -51,7 +51,7 @@ class Reader(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-def read(facts: Facts, folder: Path | None = None) -> Reader:
+def read(facts: ReportData, folder: Path | None = None) -> Reader:
     reader = Reader(page(facts, folder))
     assert reader.open == []
     return reader
@@ -222,7 +222,7 @@ def test_advice_comes_first(tmp_path):
 
 
 def test_one_policy_one_setting_and_nothing_else():
-    facts = Facts("Tiny", {}, result({("mine", BTS): [20.0]}))
+    facts = ReportData("Tiny", {}, result({("mine", BTS): [20.0]}))
     text = page(facts)
     reader = Reader(text)
     check_structure(reader)
@@ -239,7 +239,7 @@ def test_no_game_at_all():
         none, setting=none.setting[:0], problem=none.problem[:0], repetition=none.repetition[:0],
         policy=none.policy[:0], optimum=none.optimum[:0], values=none.values[:0],
     )  # fmt: skip
-    reader = read(Facts("Empty", {}, empty))
+    reader = read(ReportData("Empty", {}, empty))
     check_structure(reader)
     assert "nothing can be compared" in reader.text
 
@@ -257,7 +257,7 @@ def test_writing_links_what_lies_beside_and_leaves_no_rubbish(tmp_path):
     elsewhere = drawn(tmp_path, "elsewhere")
     (tmp_path / "out" / "claims.json").write_text("[]")
     facts = full(tmp_path, figures=[figure, elsewhere])
-    path = write(facts, tmp_path / "out" / "report.html")
+    path = write_report_file(facts, tmp_path / "out" / "report.html")
     reader = Reader(path.read_text(encoding="utf-8"))
     links = {a["href"] for a in reader.all("a") if not (a["href"] or "").startswith(("#", "http"))}
     assert links == {"figures/a%20b%23c.png", "figures/a%20b%23c.svg", "claims.json"}
@@ -270,5 +270,5 @@ def test_a_page_that_cannot_be_made_leaves_the_old_one(tmp_path):
     path.write_text("old")
     gone = Drawn("gone", "Gone", "", tmp_path / "gone.png", tmp_path / "gone.svg")
     with pytest.raises(MissingData, match=r"figure 'gone' has no file '.*gone\.svg'; draw the"):
-        write(full(tmp_path, figures=[gone]), path)
+        write_report_file(full(tmp_path, figures=[gone]), path)
     assert path.read_text() == "old"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import bursar
 from bursar.errors import BursarError, InvalidInput
-from bursar.service.series import MOST, Series, Shelf
+from bursar.service.series import MOST, Series, SeriesCache
 
 STEPS = st.lists(
     st.tuples(
@@ -107,7 +107,7 @@ def test_a_shelf_reads_in_pieces_and_then_only_what_is_new():
     while not series.advance(campaign.store, "llm", piece=30):
         pass
     assert series.as_dict()["spent"][-1] == "0.200000"
-    shelf = Shelf(campaign.store)
+    shelf = SeriesCache(campaign.store)
     first = shelf.of("llm")
     campaign.run(lambda arm: ("0.005", 1.0), most=1)
     assert shelf.of("llm") is first
@@ -130,7 +130,7 @@ def test_many_arms_do_not_make_many_columns():
     arms = {f"arm{number}": "0.01" for number in range(100)}
     campaign = bursar.Campaign("llm", budget="99", arms=arms, policy="uniform")
     campaign.run(lambda arm: ("0.01", 1.0), most=300)
-    series = Shelf(campaign.store).of("llm")
+    series = SeriesCache(campaign.store).of("llm")
     told = series.as_dict()
     assert len(told["arms"]) == 30
     assert sum(map(sum, told["arms"].values())) + sum(told["others"]) == 300

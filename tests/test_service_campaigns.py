@@ -6,7 +6,7 @@ import msgspec
 from service_app import ARMS, Api, api, service
 
 from bursar.campaign import Config
-from bursar.service.taken import NewCampaign
+from bursar.service.schemas import NewCampaignRequest
 
 __all__ = ["api", "service"]
 
@@ -32,7 +32,7 @@ def test_a_campaign_is_made_once(api: Api) -> None:
 
 
 def test_every_rule_of_a_campaign_can_be_told() -> None:
-    known = {field.name for field in msgspec.structs.fields(NewCampaign)}
+    known = {field.name for field in msgspec.structs.fields(NewCampaignRequest)}
     rules = {field.name for field in dataclasses.fields(Config)} - {"coin"}
     assert known == rules | {"name", "budget", "arms", "caps", "currency", "exponent", "by"}
 

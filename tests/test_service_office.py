@@ -12,15 +12,15 @@ import pytest
 from service_app import eventually
 
 from bursar import Campaign
-from bursar.campaign.request import ask_of, tell_of
+from bursar.campaign.commands import ask_command, tell_command
 from bursar.errors import BudgetExhausted, BursarError, Overloaded, StorageUnavailable
-from bursar.service import Service, Settings
-from bursar.service.refused import Refused
+from bursar.service import Service, ServiceConfig
+from bursar.service.responses import HTTPProblem
 
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    made = Service("memory", Settings(queue=8))
+    made = Service("memory", ServiceConfig(queue=8))
     Campaign("llm", "1.00", {"small": "0.10"}, storage=made.store)
     yield made
     made.close()
@@ -67,14 +67,15 @@ def test_calls_that_wait_share_a_commit_and_outcomes_go_first(
 
     async def play() -> None:
         config = service.campaign("llm").config
-        first = asyncio.create_task(service.do("llm", noting("first", ask_of("a"))))
+        first = asyncio.create_task(service.do("llm", noting("first", ask_command("a"))))
         await until(lambda: gate.batches)
         asks = [
-            asyncio.create_task(service.do("llm", noting("ask", ask_of(f"b{n}")))) for n in range(3)
+            asyncio.create_task(service.do("llm", noting("ask", ask_command(f"b{n}"))))
+            for n in range(3)
         ]
         await asyncio.sleep(0)
         told = asyncio.create_task(
-            service.do("llm", noting("tell", tell_of(config, "a", "0.05", 1)), urgent=True)
+            service.do("llm", noting("tell", tell_command(config, "a", "0.05", 1)), urgent=True)
         )
         await until(lambda: service.office.waiting() == {"llm": 4})
         gate.opened.set()
@@ -91,12 +92,12 @@ def test_a_full_line_refuses_before_anything_is_reserved(
     gate = Gate(service, monkeypatch)
 
     async def play() -> None:
-        first = asyncio.create_task(service.do("llm", ask_of("first")))
+        first = asyncio.create_task(service.do("llm", ask_command("first")))
         await until(lambda: gate.batches)
-        waiting = [asyncio.create_task(service.do("llm", ask_of(f"w{n}"))) for n in range(8)]
+        waiting = [asyncio.create_task(service.do("llm", ask_command(f"w{n}"))) for n in range(8)]
         await until(lambda: service.office.waiting() == {"llm": 8})
         with pytest.raises(Overloaded, match="8 calls wait for the ledger of 'llm'"):
-            await service.do("llm", ask_of("one too many"))
+            await service.do("llm", ask_command("one too many"))
         gate.opened.set()
         await asyncio.gather(first, *waiting)
 
@@ -111,15 +112,15 @@ def test_a_call_is_dropped_at_its_deadline_and_nothing_is_reserved(
     gate = Gate(service, monkeypatch)
 
     async def play() -> None:
-        first = asyncio.create_task(service.do("llm", ask_of("first")))
+        first = asyncio.create_task(service.do("llm", ask_command("first")))
         await until(lambda: gate.batches)
         soon = time.monotonic() + 0.01
-        late = asyncio.create_task(service.do("llm", ask_of("late"), deadline=soon))
+        late = asyncio.create_task(service.do("llm", ask_command("late"), deadline=soon))
         far = time.monotonic() + 60
-        other = asyncio.create_task(service.do("llm", ask_of("other"), deadline=far))
+        other = asyncio.create_task(service.do("llm", ask_command("other"), deadline=far))
         await until(lambda: service.office.waiting() == {"llm": 2} and time.monotonic() > soon)
         gate.opened.set()
-        with pytest.raises(Refused, match="still in line at its deadline") as caught:
+        with pytest.raises(HTTPProblem, match="still in line at its deadline") as caught:
             await late
         assert caught.value.code == "deadline-passed"
         await asyncio.gather(first, other)
@@ -131,14 +132,16 @@ def test_a_call_is_dropped_at_its_deadline_and_nothing_is_reserved(
 
 def test_each_gets_its_own_refusal(service: Service) -> None:
     async def play() -> None:
-        calls = (service.do("llm", ask_of(among=["small"] if n else ["nobody"])) for n in range(12))
+        calls = (
+            service.do("llm", ask_command(among=["small"] if n else ["nobody"])) for n in range(12)
+        )
         results = await asyncio.gather(*calls, return_exceptions=True)
         assert isinstance(results[0], LookupError)
         assert sum(isinstance(one, BudgetExhausted) for one in results) >= 1
         assert sum(not isinstance(one, BaseException) for one in results) == 10
 
     service.close()
-    service = Service("memory", Settings(queue=50))
+    service = Service("memory", ServiceConfig(queue=50))
     Campaign("llm", "1.00", {"small": "0.10"}, storage=service.store)
     played(play)
     service.close()
@@ -156,11 +159,11 @@ def test_a_ledger_that_fails_fails_everybody_and_recovers(
     async def play() -> None:
         monkeypatch.setattr(campaign, "together", broken)
         results = await asyncio.gather(
-            *(service.do("llm", ask_of()) for _ in range(3)), return_exceptions=True
+            *(service.do("llm", ask_command()) for _ in range(3)), return_exceptions=True
         )
         assert all(isinstance(one, StorageUnavailable) for one in results)
         monkeypatch.setattr(campaign, "together", together)
-        assert (await service.do("llm", ask_of())).arm == "small"
+        assert (await service.do("llm", ask_command())).arm == "small"
 
     played(play)
 
@@ -169,14 +172,14 @@ def test_closing_serves_what_is_in_line(service: Service, monkeypatch: pytest.Mo
     gate = Gate(service, monkeypatch)
 
     async def play() -> None:
-        calls = [asyncio.create_task(service.do("llm", ask_of(f"c{n}"))) for n in range(5)]
+        calls = [asyncio.create_task(service.do("llm", ask_command(f"c{n}"))) for n in range(5)]
         await until(lambda: gate.batches)
         closing = threading.Thread(target=service.office.close)
         closing.start()
         await until(lambda: service.office._closed)
         await until(lambda: service.office._lines["llm"]._closed)
         with pytest.raises(BursarError, match="stopping"):
-            await service.do("llm", ask_of("too late"))
+            await service.do("llm", ask_command("too late"))
         gate.opened.set()
         assert sorted(one.id for one in await asyncio.gather(*calls)) == [f"c{n}" for n in range(5)]
         closing.join(60)
@@ -187,14 +190,14 @@ def test_closing_serves_what_is_in_line(service: Service, monkeypatch: pytest.Mo
 def test_the_thread_of_an_idle_campaign_ends_and_comes_back(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bursar.service.line._IDLE", 0.05)
+    monkeypatch.setattr("bursar.service.commit_queue._IDLE", 0.05)
 
     def threads() -> list[str]:
         return [one.name for one in threading.enumerate() if one.name == "ledger of llm"]
 
-    played(lambda: service.do("llm", ask_of("a")))
+    played(lambda: service.do("llm", ask_command("a")))
     eventually(lambda: not threads())
-    played(lambda: service.do("llm", ask_of("b")))
+    played(lambda: service.do("llm", ask_command("b")))
     assert [one.decision for one in service.campaign("llm").events()] == ["", "a", "b"]
 
 
@@ -204,10 +207,10 @@ def test_a_caller_who_goes_away_does_not_undo_the_call(
     gate = Gate(service, monkeypatch)
 
     async def play() -> None:
-        gone = asyncio.create_task(service.do("llm", ask_of("gone")))
+        gone = asyncio.create_task(service.do("llm", ask_command("gone")))
         await until(lambda: gate.batches)
         gone.cancel()
         gate.opened.set()
-        assert (await service.do("llm", ask_of("gone"))).replayed
+        assert (await service.do("llm", ask_command("gone"))).replayed
 
     played(play)

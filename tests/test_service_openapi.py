@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from service_app import Api, api, service
 
-from bursar.service import described, shown
+from bursar.service import schemas
 from bursar.service.openapi import document
 from bursar.service.operations import OPERATIONS
-from bursar.service.problem import TABLE
+from bursar.service.responses import TABLE
 
 __all__ = ["api", "service"]
 
@@ -51,7 +51,7 @@ def test_references_lead_somewhere() -> None:
 
 def answers(api: Api) -> dict[str, tuple[Any, Any]]:
     """Return answers of all kinds, with the types that describe them."""
-    d = described
+    d = schemas
     api.make()
     ids = [
         one["id"] for one in api.post("/v1/campaigns/llm/decisions", {"n": 4}).json()["decisions"]
@@ -60,7 +60,7 @@ def answers(api: Api) -> dict[str, tuple[Any, Any]]:
     many = {"outcomes": [{"decision": one, "cost": "0.01", "reward": 0} for one in (*ids[1:], "x")]}
     c = "/v1/campaigns/llm"
     return {
-        "told": (told, shown.DecisionShown),
+        "told": (told, schemas.DecisionBody),
         "batch": (api.post("/v1/outcomes:batch", many), d.Results),
         "campaign": (api.get(c), d.CampaignShown),
         "campaigns": (api.get("/v1/campaigns"), d.Campaigns),
@@ -87,7 +87,7 @@ def test_answers_are_as_described_with_nothing_left_out(api: Api) -> None:
         msgspec.json.decode(answer.content, type=kind)
         assert set(answer.json()) <= fields_of(kind), name
     for one in api.get("/v1/campaigns/llm/arms").json()["arms"]:
-        assert set(one) == fields_of(described.ArmShown)
+        assert set(one) == fields_of(schemas.ArmBody)
 
 
 if __name__ == "__main__":

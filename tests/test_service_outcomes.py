@@ -5,9 +5,9 @@ from service_app import Api, api, service
 from starlette.testclient import TestClient
 
 from bursar import Campaign
-from bursar.campaign.orphan import Seal
+from bursar.campaign.tokens import TokenSigner
 from bursar.ledger import MemoryStore
-from bursar.service import Service, application
+from bursar.service import Service, create_app
 
 __all__ = ["api", "service"]
 
@@ -170,8 +170,8 @@ def test_a_decision_that_a_restored_backup_forgot_is_booked_by_its_token(api: Ap
         for id, body in forgotten.papers(kind).items():
             other.store.put_paper(kind, id, body)
     Campaign("llm", "1.00", {"small": "0.004", "large": "0.05"}, storage=other.store)
-    other.seal = Seal(other.store)
-    with TestClient(application(other), raise_server_exceptions=False) as client:
+    other.seal = TokenSigner(other.store)
+    with TestClient(create_app(other), raise_server_exceptions=False) as client:
         restored = Api(client, other, api.token)
         path = f"/v1/campaigns/llm/decisions/{granted['id']}/outcome"
         outcome = {"cost": "0.003", "reward": 1}

@@ -21,8 +21,8 @@ from postgres_server import database, postgres
 from service_app import Api, eventually, free_port
 from starlette.testclient import TestClient
 
-from bursar.service import Service, Settings, application
-from bursar.service.key import SCOPES
+from bursar.service import Service, ServiceConfig, create_app
+from bursar.service.keys import SCOPES
 
 __all__ = ["database", "postgres"]
 
@@ -94,9 +94,9 @@ def test_the_last_unit_is_granted_once_whoever_asks(database: str) -> None:
 
 
 def test_what_postgresql_cannot_look_for_is_not_there_and_harms_nobody(database: str) -> None:
-    service = Service(database, Settings(allowed_hosts=("testserver",)))
+    service = Service(database, ServiceConfig(allowed_hosts=("testserver",)))
     _, token = service.keys.create(SCOPES)
-    with TestClient(application(service), raise_server_exceptions=False) as client:
+    with TestClient(create_app(service), raise_server_exceptions=False) as client:
         api = Api(client, service, token)
         api.make()
         api.ask(id="d1")

@@ -20,11 +20,11 @@ from schemathesis.specs.openapi.checks import (
 from service_app import ARMS
 from starlette.testclient import TestClient
 
-from bursar.service import Service, Settings, application
-from bursar.service.key import SCOPES
+from bursar.service import Service, ServiceConfig, create_app
+from bursar.service.keys import SCOPES
 
-_SERVICE = Service("memory", Settings(allowed_hosts=("testserver",)))
-_APP = application(_SERVICE)
+_SERVICE = Service("memory", ServiceConfig(allowed_hosts=("testserver",)))
+_APP = create_app(_SERVICE)
 _, _TOKEN = _SERVICE.keys.create(SCOPES)
 _KEY = {"Authorization": f"Bearer {_TOKEN}"}
 _KNOWN = {"campaign": "llm", "id": "d1", "arm": "small", "key": "nobody"}

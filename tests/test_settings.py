@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from ads import the_file
 
-from bursar.cli import places as cli_settings
+from bursar.cli import simulate as cli_settings
 from bursar.errors import InvalidInput, MissingData, UnknownSetting
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli
-from bursar.settings import SETTINGS, Setting, setting, settings
-from bursar.settings.changing import CHANGING
+from bursar.settings import SETTINGS, Setting, list_settings, setting
 from bursar.settings.families import FAMILIES
+from bursar.settings.nonstationary import CHANGING
 
 EVERY = [*SETTINGS, *CHANGING, *FAMILIES]
 SYNTHETIC = [name for name in SETTINGS if name.startswith("S-")]
@@ -24,8 +24,8 @@ SIZES = (10, 50, 100)
 def test_the_table_is_the_papers():
     names = [f"S-{kind}-{k}" for kind in ("Br", "GBr", "Bt") for k in SIZES] + ["FB-Br", "FB-Bt"]
     assert list(SETTINGS) == names
-    assert [one.name for one in settings()] == names
-    for one in settings():
+    assert [one.name for one in list_settings()] == names
+    for one in list_settings():
         assert setting(one.name) is one is setting(one)
         assert one.needs_data == one.name.startswith("FB")
         assert one.source

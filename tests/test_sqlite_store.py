@@ -21,20 +21,13 @@ import pytest
 from power_cut import Disk
 from store_contract import ACTIVE, CONTRACT, DURABLE, add, create, event
 
-from bursar.errors import (
-    CorruptLedger,
-    InvalidInput,
-    NewerSchema,
-    StorageInUse,
-    StorageUnavailable,
-)
-from bursar.ledger import MemoryStore, sqlite_schema
+from bursar.errors import CorruptLedger, InvalidInput, NewerSchema, StorageInUse, StorageUnavailable
+from bursar.ledger import MemoryStore, sqlite_connection
 from bursar.ledger.backup import restore
-from bursar.ledger.lock import FairLock
-from bursar.ledger.place import checked_place, file_system, path_of
+from bursar.ledger.chain import verify
+from bursar.ledger.locks import FairLock, check_location, file_system_of, ledger_path
 from bursar.ledger.sqlite import SQLiteStore
 from bursar.ledger.sqlite_connection import checked_version
-from bursar.ledger.verify import verify
 
 FORK = multiprocessing.get_context("fork")
 STEPS = 12  # transactions of the workload that is cut at every sync
@@ -79,14 +72,14 @@ def test_sqlite_keeps_the_contract(check, path):
 
 def test_urls(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert path_of("sqlite:///a%20b.db") == Path("a b.db")
-    assert path_of("sqlite:////x/a.db") == Path("/x/a.db")
+    assert ledger_path("sqlite:///a%20b.db") == Path("a b.db")
+    assert ledger_path("sqlite:////x/a.db") == Path("/x/a.db")
     store = SQLiteStore("sqlite:///a.db")
     assert store.url == f"sqlite:///{tmp_path}/a.db"
     assert SQLiteStore(store.url).path == tmp_path / "a.db"
     for wrong in ("sqlite:///", "postgresql://host/db", ":memory:", "sqlite:///a.db?mode=ro"):
         with pytest.raises(InvalidInput, match="SQLite ledger"):
-            path_of(wrong)
+            ledger_path(wrong)
 
 
 def test_a_missing_folder_and_a_folder_for_a_file(tmp_path):
@@ -99,21 +92,23 @@ def test_a_missing_folder_and_a_folder_for_a_file(tmp_path):
 def test_network_file_systems_are_refused(tmp_path, monkeypatch):
     mounts = tmp_path / "mountinfo"
     line = "36 35 98:0 / {} rw,noatime shared:1 - {} host:/share rw\n"
-    monkeypatch.setattr("bursar.ledger.place._MOUNTS", mounts)
+    monkeypatch.setattr("bursar.ledger.locks._MOUNTS", mounts)
     real = tmp_path.resolve()
     for kind in ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"):
         mounts.write_text(line.format("/", "ext4") + line.format(real, kind))
         with pytest.raises(StorageInUse, match=f"network file system \\({kind}\\)"):
-            checked_place(real / "a.db")
+            check_location(real / "a.db")
     mounts.write_text(line.format("/", "nfs4") + line.format(real, "xfs"))
-    assert checked_place(real / "a.db") == real / "a.db"
+    assert check_location(real / "a.db") == real / "a.db"
 
 
 def test_mount_points_with_blanks_and_hidden_mounts():
     text = r"1 0 0:1 / / rw - ext4 a rw" + "\n" + r"2 1 0:2 / /my\040disk rw - nfs b rw"
-    assert file_system(Path("/my disk/x"), text) == "nfs"
-    assert file_system(Path("/my"), text) == "ext4"
-    assert file_system(Path("/a"), "1 0 0:1 / / rw - nfs a rw\n2 1 0:2 / / rw - xfs b rw") == "xfs"
+    assert file_system_of(Path("/my disk/x"), text) == "nfs"
+    assert file_system_of(Path("/my"), text) == "ext4"
+    assert (
+        file_system_of(Path("/a"), "1 0 0:1 / / rw - nfs a rw\n2 1 0:2 / / rw - xfs b rw") == "xfs"
+    )
 
 
 def test_an_old_sqlite_is_refused():
@@ -286,7 +281,7 @@ def test_only_the_owner_may_read_ledger_and_backups(path, tmp_path):
 
 def test_a_newer_schema_is_refused(path):
     SQLiteStore(path).close()
-    broken(path, f"UPDATE meta SET schema_version = {len(sqlite_schema.STEPS) + 1}")
+    broken(path, f"UPDATE meta SET schema_version = {len(sqlite_connection.STEPS) + 1}")
     with pytest.raises(NewerSchema, match="schema 3, this bursar knows 2"):
         SQLiteStore(path)
 
@@ -303,15 +298,15 @@ def test_a_step_forward_keeps_all_and_a_copy_of_before(path, monkeypatch):
     create(store)
     add(store, count=5)
     store.close()
-    old = sqlite_schema.STEPS
+    old = sqlite_connection.STEPS
     steps = (*old, "CREATE TABLE extra(x INTEGER) STRICT; INSERT INTO extra VALUES(7)")
-    monkeypatch.setattr(sqlite_schema, "STEPS", steps)
+    monkeypatch.setattr(sqlite_connection, "STEPS", steps)
     store = SQLiteStore(path)
     assert verify(store, "ads") == 6
     assert store._file.page("SELECT x FROM extra", ()) == [(7,)]
     store.close()
     (copy,) = path.parent.glob("spend.db.schema-2-*[0-9]")
-    monkeypatch.setattr(sqlite_schema, "STEPS", old)
+    monkeypatch.setattr(sqlite_connection, "STEPS", old)
     with pytest.raises(NewerSchema):
         SQLiteStore(path)
     before = SQLiteStore(copy)
@@ -323,9 +318,9 @@ def test_a_step_that_fails_changes_nothing(path, monkeypatch):
     store = SQLiteStore(path)
     create(store)
     store.close()
-    steps = (*sqlite_schema.STEPS, "CREATE TABLE extra(x)", "CREATE TABLE extra(x)")
+    steps = (*sqlite_connection.STEPS, "CREATE TABLE extra(x)", "CREATE TABLE extra(x)")
     with monkeypatch.context() as patched:
-        patched.setattr(sqlite_schema, "STEPS", steps)
+        patched.setattr(sqlite_connection, "STEPS", steps)
         with pytest.raises(StorageUnavailable, match="extra already exists"):
             SQLiteStore(path)
     store = SQLiteStore(path)

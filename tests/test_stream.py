@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from bursar.errors import InvalidInput
-from bursar.stream import below, beta, new_stream, uniform
+from bursar.jit.rng import below, beta, new_stream, uniform
 
 
 @pytest.mark.parametrize("position", [(0,), (1, 2, 3), (2**40, 7)])

@@ -11,9 +11,9 @@ import pytest
 
 import bursar
 from bursar import testing
-from bursar.arms import argmax
-from bursar.compiled import compiled
 from bursar.errors import NonConforming
+from bursar.jit.arms import argmax
+from bursar.jit.compile import compiled
 from bursar.policies.omega import OmegaUCB
 from bursar.policies.uniform import Uniform
 
@@ -123,7 +123,7 @@ def test_a_fault_is_found_and_named(policy, message):
 
 def test_a_run_that_is_not_repeatable_is_found(monkeypatch):
     drawn = iter(np.random.default_rng(0).integers(0, 5, 10_000).tolist())
-    monkeypatch.setattr("bursar.policies.learner.Learner.choose", lambda self: next(drawn))
+    monkeypatch.setattr("bursar.policies.base.Learner.choose", lambda self: next(drawn))
     with pytest.raises(NonConforming, match="two games of one seed differ"):
         testing.check_same_seed_same_run(Uniform())
 

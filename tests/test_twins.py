@@ -7,7 +7,7 @@ import pytest
 from twins import TWINS
 
 import bursar
-from bursar import stream as streams
+from bursar.jit import rng as streams
 
 ROUNDS = 300
 PARAMETERS: dict[str, list[dict]] = {

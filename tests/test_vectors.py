@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import bursar
-from bursar.divergence import ball_ratio
-from bursar.forgetting import discounted, sliding
+from forgetting import discounted, sliding
+from bursar.jit.divergence import ball_ratio
 from bursar.policies.bts import posterior
 from bursar.policies.omega import OmegaUCB
 

@@ -6,20 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from bursar import errors, theory
-from bursar.intervals import eta, interval, ratio_bound
-from bursar.play import Run, play
 from bursar.policies import POLICIES, Learner, Policy, policy
-from bursar.problems import (
-    Bernoulli,
-    Beta,
-    Empirical,
-    GeneralizedBernoulli,
-    Problem,
-    Sampled,
-)
-from bursar.result import Result
-from bursar.settings import SETTINGS, Setting, setting, settings
-from bursar.simulate import simulate
+from bursar.problems import Bernoulli, Beta, Empirical, GeneralizedBernoulli, Problem, Sampled
+from bursar.settings import SETTINGS, Setting, list_settings, setting
+from bursar.simulation.play import Run, play
+from bursar.simulation.result import Result
+from bursar.simulation.simulate import simulate
+from bursar.theory.intervals import eta, interval, ratio_bound
 from bursar.version import __version__
 
 if TYPE_CHECKING:
@@ -48,11 +41,11 @@ __all__ = [
     "errors",
     "eta",
     "interval",
+    "list_settings",
     "play",
     "policy",
     "ratio_bound",
     "setting",
-    "settings",
     "simulate",
     "theory",
 ]

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from bursar.compiled import interpreted
 from bursar.errors import NonConforming
+from bursar.jit.compile import interpreted
+from bursar.jit.rng import new_stream
 from bursar.policies import Learner, Policy, kernels
 from bursar.policies.slug import parse
-from bursar.stream import new_stream
 
 __all__ = ["CHECKS", "check_policy"]
 

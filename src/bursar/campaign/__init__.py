@@ -1,15 +1,14 @@
 """Live campaigns: ask which arm to play, reserve what it may cost, tell what it did."""
 
-from bursar.campaign.arm_change import ArmChange
-from bursar.campaign.arm_view import ArmView
+from bursar.campaign.audit import Verification
 from bursar.campaign.campaign import Campaign
-from bursar.campaign.clock import Clock, SystemClock
+from bursar.campaign.committer import Clock, SystemClock
 from bursar.campaign.config import Config
 from bursar.campaign.decision import Decision
 from bursar.campaign.explanation import Explanation, Option
 from bursar.campaign.forecast import Forecast
-from bursar.campaign.statistic import Estimate
-from bursar.campaign.verification import Verification
+from bursar.campaign.records import ArmChange
+from bursar.campaign.views import ArmView, Estimate
 
 __all__ = [
     "ArmChange",

@@ -8,37 +8,255 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, cast, overload
 
-from bursar.campaign.change import Changes
-from bursar.campaign.clock import Clock, SystemClock
-from bursar.campaign.config import Config
-from bursar.campaign.decision import Decision
-from bursar.campaign.desk import Desk, Work
-from bursar.campaign.opening import created, opened
-from bursar.campaign.orphan import Orphan, Seal
-from bursar.campaign.reaping import reap
-from bursar.campaign.request import (
-    ask_many_of,
-    ask_of,
-    confirm_of,
-    correct_of,
-    decision_of,
-    id_of,
-    tell_of,
-    void_of,
+from bursar.campaign.audit import Verification, verify_campaign
+from bursar.campaign.commands import (
+    ask_command,
+    ask_many_command,
+    confirm_command,
+    correct_command,
+    decision_command,
+    decision_id,
+    tell_command,
+    void_command,
 )
-from bursar.campaign.settling import Settling
-from bursar.campaign.views import Views
-from bursar.errors import BudgetExhausted, BursarError, InvalidInput
+from bursar.campaign.committer import Clock, Command, Committer, SystemClock
+from bursar.campaign.config import Config, check_text
+from bursar.campaign.creation import check_arm_key, create_campaign, open_store
+from bursar.campaign.decision import Decision, DecisionBlock, make_decision
+from bursar.campaign.explain import explain_decision
+from bursar.campaign.explanation import Explanation
+from bursar.campaign.forecast import Forecast, make_forecast, make_forecast_input
+from bursar.campaign.outcomes import fits
+from bursar.campaign.records import OPEN
+from bursar.campaign.state import encode_snapshot
+from bursar.campaign.tokens import Grant, TokenSigner
+from bursar.campaign.transaction import Transaction, release_expired
+from bursar.campaign.views import ArmView, Status, make_arm_views, make_status
+from bursar.errors import BudgetExhausted, BursarError, InvalidInput, NotActive, StaleVersion
 from bursar.ledger import Event, Store
 from bursar.money import Amount, Coin, Rounding
 
-__all__ = ["Campaign"]
+__all__ = ["Campaign", "CampaignChanges", "CampaignViews"]
+
+# ==== campaign.change
+# Changes of a running campaign: arms, budget, caps, pauses. Each is an event, and so audited.
+
+
+class CampaignChanges:
+    """The part of a campaign that changes its rules.
+
+    ``by`` says who asked for a change; ``if_version`` refuses it when others came in between.
+    """
+
+    name: str
+    coin: Coin
+    _desk: Committer
+
+    def add_arm(
+        self, key: str, max_cost: Amount, *, by: str = "", if_version: int | None = None
+    ) -> None:
+        """Add an arm; it is tried like any new one, and what others learned stays."""
+        units = self.coin.units(f"the most that {key!r} can cost", max_cost)
+        check_arm_key(key)
+        if units == 0:
+            raise InvalidInput(f"arm {key!r} must be able to cost something, got {max_cost!r}")
+        check_text("by", by)
+
+        def work(turn: Transaction) -> None:
+            self._fresh(turn, if_version)
+            if key in turn.state.keys:
+                state = turn.state.arms[turn.state.keys[key]].state
+                raise InvalidInput(
+                    f"there is or was an arm {key!r} ({state}); keys are never used again"
+                )
+            turn.emit("arm-added", key=key, max_cost=units, by=by)
+
+        self._desk.serve(work)
+
+    def pause_arm(
+        self, key: str, *, by: str = "", reason: str = "", if_version: int | None = None
+    ) -> None:
+        """Choose an arm no more, for now; its open decisions go on."""
+        self._arm(key, "arm-paused", ("active",), if_version, by=by, reason=reason)
+
+    def resume_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> None:
+        """Let a paused arm be chosen again."""
+        self._arm(key, "arm-resumed", ("paused",), if_version, by=by)
+
+    def retire_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> None:
+        """Choose an arm never again; outcomes that are still to come are booked."""
+        self._arm(key, "arm-retired", ("active", "paused"), if_version, by=by)
+
+    def set_budget(self, budget: Amount, *, by: str = "", if_version: int | None = None) -> None:
+        """Raise or cut the budget; a cut below what is spent and held grants no more asks."""
+        self.change(budget=budget, by=by, if_version=if_version)
+
+    def set_cap(
+        self, scope: str, cap: Amount | None, *, by: str = "", if_version: int | None = None
+    ) -> None:
+        """Set what may be spent a "day" or on "arm:KEY"; None: as much as the budget allows."""
+        self.change(caps={scope: cap}, by=by, if_version=if_version)
+
+    def change(
+        self,
+        *,
+        budget: Amount | None = None,
+        caps: Mapping[str, Amount | None] | None = None,
+        by: str = "",
+        if_version: int | None = None,
+    ) -> None:
+        """Set the budget and caps in one go: all of it, or nothing if something is wrong."""
+        units = None if budget is None else self.coin.units("budget", budget)
+        limits = {
+            check_text("scope", scope): None
+            if cap is None
+            else self.coin.units(f"the cap of {scope}", cap)
+            for scope, cap in (caps or {}).items()
+        }
+        check_text("by", by)
+        for scope in limits:
+            if scope != "day" and not scope.startswith("arm:"):
+                raise InvalidInput(f"a cap is for 'day' or 'arm:KEY', got {scope!r}")
+
+        def work(turn: Transaction) -> None:
+            self._fresh(turn, if_version)
+            for scope in limits:
+                if scope != "day":
+                    turn.arm(scope.removeprefix("arm:"))  # there must be one
+            if units is not None:
+                turn.emit("budget-set", budget=units, before=turn.state.budget, by=by)
+            for scope, cap in limits.items():
+                turn.emit("cap-set", scope=scope, cap=cap, by=by)
+
+        self._desk.serve(work)
+
+    def pause(self, *, by: str = "", if_version: int | None = None) -> None:
+        """Grant no asks until resumed; outcomes are still booked."""
+        self._whole("paused", ("active",), if_version, by=by)
+
+    def resume(self, *, by: str = "", if_version: int | None = None) -> None:
+        """Grant asks again."""
+        self._whole("resumed", ("paused",), if_version, by=by)
+
+    def finish(self, *, by: str = "", if_version: int | None = None) -> None:
+        """Close the campaign for good; outcomes are still booked."""
+        self._whole("closed", ("active", "paused", "unreconciled"), if_version, by=by)
+
+    def reconcile(self, gap: Amount, *, by: str = "", if_version: int | None = None) -> None:
+        """After a restore: count what was spent since the backup, and go on."""
+        units = self.coin.units("gap", gap)
+        self._whole("reconciled", ("unreconciled",), if_version, gap=units, by=by)
+
+    def _arm(
+        self, key: str, kind: str, states: tuple[str, ...], if_version: int | None, **body: Any
+    ) -> None:
+        for name, text in (("key", key), *body.items()):
+            check_text(name, text)
+
+        def work(turn: Transaction) -> None:
+            self._fresh(turn, if_version)
+            arm = turn.state.arms[turn.arm(key)]
+            if arm.state in states:
+                turn.emit(kind, key=key, **body)
+            elif arm.state == "retired":
+                raise InvalidInput(f"arm {key!r} is retired for good; add another")
+
+        self._desk.serve(work)
+
+    def _whole(
+        self, kind: str, states: tuple[str, ...], if_version: int | None, **body: Any
+    ) -> None:
+        check_text("by", body["by"])
+
+        def work(turn: Transaction) -> None:
+            self._fresh(turn, if_version)
+            now = turn.state.stored
+            fits(turn.state, body.get("gap", 0))
+            if now in states:
+                turn.emit(kind, **body)
+            elif kind not in (
+                "paused" if now == "paused" else "",
+                "closed" if now == "closed" else "",
+            ):
+                raise NotActive(f"{self.name} is {now}; it cannot be {kind} now")
+
+        self._desk.serve(work)
+
+    def _fresh(self, turn: Transaction, if_version: int | None) -> None:
+        if if_version is not None and if_version != turn.state.version:
+            raise StaleVersion(
+                f"{self.name} has changed: its version is {turn.state.version}, not {if_version};"
+                " look again, then change it"
+            )
+
+
+# ==== campaign.views
+# Looking at a campaign: its arms, why it decided so, what is to come, whether it adds up.
+
+
+class CampaignViews:
+    """The part of a campaign that looks and changes nothing."""
+
+    name: str
+    store: Store
+    _desk: Committer
+
+    def arms(self) -> list[ArmView]:
+        """Return every arm: counts, money, means and reward per cost with 95% intervals."""
+        return cast("list[ArmView]", self._desk.serve(lambda turn: make_arm_views(turn.state)))
+
+    def status(self) -> Status:
+        """Return how the campaign stands: money, counts and rules of one moment."""
+        return cast(Status, self._desk.serve(lambda turn: make_status(turn.state, turn.now)))
+
+    def holds(self) -> list[Decision]:
+        """Return the decisions whose money is held, the oldest first."""
+
+        def work(turn: Transaction) -> list[Decision]:
+            found = [one for one in turn.state.choices.values() if one.money in OPEN]
+            found.sort(key=lambda one: one.seq)
+            return [make_decision(turn.state, one, replayed=False) for one in found]
+
+        return cast("list[Decision]", self._desk.serve(work))
+
+    def explain(self, decision: Decision | str) -> Explanation:
+        """Return why a decision was what it was, from the log as it was then.
+
+        The log before it is read again (from a snapshot if there is one that is old enough), and
+        the choice made once more; ``str()`` of what is returned says it in two sentences.
+        """
+        key = decision if isinstance(decision, str) else decision.id
+        return explain_decision(self.store, self.name, key)
+
+    def forecast(self, days: float | None = None) -> Forecast:
+        """Return what the rest of the budget may bring, and when it will be used up.
+
+        Parameters
+        ----------
+        days : float, optional
+            How far to look ahead; by default until nothing fits.
+        """
+        return make_forecast(self._desk.serve(make_forecast_input), days)
+
+    def verify(self, *, choices: bool = False) -> Verification:
+        """Check the whole log: hashes, money, snapshot, and the state in memory.
+
+        Raises CorruptLedger with the first event that is wrong.
+
+        Parameters
+        ----------
+        choices : bool
+            Make every choice once more, too, and compare it with the log.
+        """
+        live = self._desk.serve(lambda turn: (turn.state.seq, encode_snapshot(turn.state)))
+        return verify_campaign(self.store, self.name, live, choices)
+
 
 DEFAULT = "omega-star-ucb:rho=0.25"
 _OUTCOME = frozenset(("decision", "cost", "reward", "report", "rounding", "token"))
 
 
-class Campaign(Changes, Views):
+class Campaign(CampaignChanges, CampaignViews):
     """A budget, arms and a policy: ask which arm to play, tell what it cost and brought.
 
     Parameters
@@ -94,14 +312,16 @@ class Campaign(Changes, Views):
         **rules: Any,
     ) -> None:
         self.clock = clock or SystemClock()
-        self.store = opened(storage)
+        self.store = open_store(storage)
         if (budget is None) != (arms is None):
             raise InvalidInput("a new campaign has a budget and arms; give both, or neither")
         if budget is not None and arms is not None:
             config = Config.made(policy, Coin(exponent, currency), reward_range, rules)
-            created(self.store, name, config, budget, arms, caps or {}, self.clock.wall(), by)
-            Seal(self.store)  # so that every backup has the secret, even the first
-        self._desk = Desk(self.store, name, self.clock)
+            create_campaign(
+                self.store, name, config, budget, arms, caps or {}, self.clock.wall(), by
+            )
+            TokenSigner(self.store)  # so that every backup has the secret, even the first
+        self._desk = Committer(self.store, name, self.clock)
         state = self._desk.state()
         self.name, self.config, self.coin = name, state.config, state.config.coin
 
@@ -151,11 +371,11 @@ class Campaign(Changes, Views):
             What to note with the decision: plain data of at most 16 KiB.
         """
         if n is None:
-            one: Decision = self._desk.serve(ask_of(id, among, exclude, context))
+            one: Decision = self._desk.serve(ask_command(id, among, exclude, context))
             return one
         if id is not None:
             raise InvalidInput("give n or id, not both: a batch has an id for each decision")
-        many: list[Decision] = self._desk.serve(ask_many_of(n, among, exclude, context))
+        many: list[Decision] = self._desk.serve(ask_many_command(n, among, exclude, context))
         return many
 
     def tell(
@@ -188,7 +408,7 @@ class Campaign(Changes, Views):
         """
         orphan = None if token is None else self._orphan(decision, token)
         told: Decision = self._desk.serve(
-            tell_of(self.config, decision, cost, reward, report, rounding, orphan)
+            tell_command(self.config, decision, cost, reward, report, rounding, orphan)
         )
         return told
 
@@ -196,12 +416,12 @@ class Campaign(Changes, Views):
         """Return a word that vouches for a decision, should an older backup be restored."""
         return self._seal.token(self.name, decision)
 
-    def _orphan(self, decision: Decision | str, token: str) -> Orphan:
-        return self._seal.opened(self.name, id_of(decision), token)
+    def _orphan(self, decision: Decision | str, token: str) -> Grant:
+        return self._seal.opened(self.name, decision_id(decision), token)
 
     @cached_property
-    def _seal(self) -> Seal:
-        return Seal(self.store)
+    def _seal(self) -> TokenSigner:
+        return TokenSigner(self.store)
 
     def tell_many(self, outcomes: Sequence[Mapping[str, Any]]) -> list[Decision | BursarError]:
         """Book many outcomes in one commit: mappings with decision, cost, reward and report.
@@ -210,7 +430,7 @@ class Campaign(Changes, Views):
         """
         return self.together([self._told(one) for one in outcomes])
 
-    def _told(self, one: Mapping[str, Any]) -> Work:
+    def _told(self, one: Mapping[str, Any]) -> Command:
         if "decision" not in one or not _OUTCOME.issuperset(one):
             raise InvalidInput(
                 "an outcome has decision, cost, reward, report, rounding and token,"
@@ -218,10 +438,10 @@ class Campaign(Changes, Views):
             )
         token, told = one.get("token"), {key: one[key] for key in one if key != "token"}
         orphan = None if token is None else self._orphan(one["decision"], token)
-        return tell_of(self.config, **told, orphan=orphan)
+        return tell_command(self.config, **told, orphan=orphan)
 
-    def together(self, works: Sequence[Work]) -> list[Any]:
-        """Do many works of :mod:`bursar.campaign.request` in one commit.
+    def together(self, works: Sequence[Command]) -> list[Any]:
+        """Do many works of :mod:`bursar.campaign.commands` in one commit.
 
         Each place of what is returned has the result of that work, or the error it ended with; if
         the commit failed, all have that error.
@@ -230,17 +450,17 @@ class Campaign(Changes, Views):
 
     def confirm(self, decision: Decision | str) -> Decision:
         """Say that the money of a decision is about to be spent (campaigns with ask_ttl)."""
-        return cast(Decision, self._desk.serve(confirm_of(decision)))
+        return cast(Decision, self._desk.serve(confirm_command(decision)))
 
     def void(self, decision: Decision | str, reason: str = "not used", *, by: str = "") -> Decision:
         """Give the hold of a decision back: it was not used."""
-        return cast(Decision, self._desk.serve(void_of(decision, reason, by)))
+        return cast(Decision, self._desk.serve(void_command(decision, reason, by)))
 
     def void_many(
         self, decisions: Sequence[Decision | str], reason: str = "not used", *, by: str = ""
     ) -> list[Decision | BursarError]:
         """Give many holds back in one commit; what a rule refuses comes back as the error."""
-        return self.together([void_of(one, reason, by) for one in decisions])
+        return self.together([void_command(one, reason, by) for one in decisions])
 
     def correct(
         self,
@@ -252,24 +472,24 @@ class Campaign(Changes, Views):
         by: str = "",
     ) -> Decision:
         """Put an outcome right that was told wrongly; the first telling stays in the log."""
-        work = correct_of(self.config, decision, cost, reward, reason, by)
+        work = correct_command(self.config, decision, cost, reward, reason, by)
         return cast(Decision, self._desk.serve(work))
 
     def decision(self, id: str) -> Decision:
         """Return a decision as it stands now."""
-        return cast(Decision, self._desk.serve(decision_of(id)))
+        return cast(Decision, self._desk.serve(decision_command(id)))
 
     def expire(self) -> int:
         """End what is overdue now, and return how many; every ask and tell does so as well."""
-        return cast(int, self._desk.serve(reap))
+        return cast(int, self._desk.serve(release_expired))
 
     @contextmanager
-    def decide(self, **options: Any) -> Iterator[Settling]:
+    def decide(self, **options: Any) -> Iterator[DecisionBlock]:
         """Ask, and settle by itself: ``with campaign.decide() as d: d.settle(cost=…, reward=…)``.
 
         If the body raises, what it settled so far is told, or the hold is given back.
         """
-        settling = Settling(self, self.ask(**options))
+        settling = DecisionBlock(self, self.ask(**options))
         try:
             yield settling
         except BaseException as error:

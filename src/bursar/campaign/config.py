@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from bursar.checks import real, whole
 from bursar.errors import InvalidInput, nearest
 from bursar.money import Coin
 from bursar.policies import Policy
 from bursar.policies import policy as policy_of
+from bursar.validation import real, whole
 
-__all__ = ["Config"]
+__all__ = ["Config", "check_text", "printable"]
 
 _DAY = 86_400.0
 
@@ -164,3 +164,23 @@ class Config:
         """Return the rules that an event holds."""
         low, high = body["reward_range"]
         return cls(**(body | {"coin": Coin(**body["coin"]), "reward_range": (low, high)}))
+
+
+# ==== campaign.words
+# Words that users give: checked before they go into a log that must be readable for ever.
+
+
+def check_text(name: str, value: str, least: int = 0, most: int = 1000) -> str:
+    """Return a text that a log can keep; refuse what is none, is too long or cannot be written."""
+    if not isinstance(value, str) or not least <= len(value) <= most or printable(value) != value:
+        raise InvalidInput(f"{name} must be a text of {least} to {most} characters, got {value!r}")
+    return value
+
+
+def printable(text: str) -> str:
+    r"""Return a text with whatever UTF-8 cannot write spelt out.
+
+    >>> safe("half a pair: " + chr(0xD83D))
+    'half a pair: \\ud83d'
+    """
+    return text.encode(errors="backslashreplace").decode()

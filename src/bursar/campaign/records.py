@@ -6,11 +6,22 @@ struct is made in C. None of them can be part of a cycle, so the garbage collect
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct, field
 
-__all__ = ["MADE", "OPEN", "Arm", "Cap", "Changed", "Choice"]
+__all__ = [
+    "MADE",
+    "OPEN",
+    "Arm",
+    "ArmChange",
+    "ArmStatistics",
+    "Balance",
+    "DecisionRecord",
+    "changes_of",
+]
 
 OPEN = ("held", "confirmed")
 """States of the money of a decision in which its hold still counts."""
@@ -20,7 +31,7 @@ MADE = ("asked", "adopted")
 """Kinds of the first event of a decision: it was granted, or taken over after a restore."""
 
 
-class Cap(Struct, gc=False):
+class Balance(Struct, gc=False):
     """What may be spent within a scope, and what is."""
 
     cap: int | None = None
@@ -36,7 +47,7 @@ class Cap(Struct, gc=False):
         return room if self.cap is None else min(room, self.cap - self.spent - self.held)
 
 
-class Changed(Struct, gc=False, frozen=True):
+class ArmStatistics(Struct, gc=False, frozen=True):
     """A change of an arm's mean cost or reward that a test found; means in the user's units."""
 
     what: str  # cost, reward
@@ -58,13 +69,13 @@ class Arm(Struct, gc=False):
     asks: int = 0
     overruns: int = 0
     last: int = 0  # time of the last ask
-    money: Cap = field(default_factory=Cap)
+    money: Balance = field(default_factory=Balance)
     costs: list[int] = []  # the newest, for quantile holds
     reset: int = 0  # number of the event since which it is learned
-    changed: dict[str, Changed] = {}  # the newest change of its cost, and of its reward
+    changed: dict[str, ArmStatistics] = {}  # the newest change of its cost, and of its reward
 
 
-class Choice(Struct, gc=False):
+class DecisionRecord(Struct, gc=False):
     """A decision: which arm, what it holds, and what became of it."""
 
     id: str
@@ -91,3 +102,54 @@ class Choice(Struct, gc=False):
     def done(self) -> bool:
         """Whether nothing more is expected of it."""
         return self.money not in OPEN and self.rewarded != "pending"
+
+
+# ==== campaign.arm_change
+# A change of an arm that was noticed: its price, or what it brings, is not what it was.
+
+
+@dataclass(frozen=True)
+class ArmChange:
+    """What was noticed, and when.
+
+    Attributes
+    ----------
+    what : str
+        "cost" or "reward".
+    before, after : float
+        The mean before it, and the mean of the outcomes since, in the user's units.
+    outcomes : int
+        How many there were since, when it was noticed: about as long ago it happened.
+    at : datetime
+        When it was noticed.
+    seq : int
+        Number of the event that says so.
+    reset : bool
+        Whether the arm is learned anew from there; if not, its means are of both.
+    """
+
+    what: str
+    before: float
+    after: float
+    outcomes: int
+    at: datetime
+    seq: int
+    reset: bool
+
+    def __str__(self) -> str:
+        return (
+            f"mean {self.what} went from {self.before:.3g} to {self.after:.3g}"
+            f" in {self.outcomes:,} outcomes before {self.at:%Y-%m-%d %H:%M}"
+        )
+
+
+def changes_of(arm: Arm) -> tuple[ArmChange, ...]:
+    """Return the newest change of an arm's cost and of its reward, the latest one first."""
+    found = sorted(arm.changed.values(), key=lambda one: -one.seq)
+    return tuple(
+        ArmChange(
+            one.what, one.before, one.after, one.newer,
+            datetime.fromtimestamp(one.ts / 1e6, UTC), one.seq, one.reset,
+        )
+        for one in found
+    )  # fmt: skip

@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from heapq import heapify, heappush
 from typing import Any
 
-from bursar.campaign.arm_change import changes_of
-from bursar.campaign.brain import COST, REWARD, Brain
+import msgspec
+import numpy as np
+
 from bursar.campaign.config import Config
-from bursar.campaign.records import OPEN, Arm, Cap, Changed, Choice
+from bursar.campaign.learner import COST, REWARD, CampaignLearner
+from bursar.campaign.records import OPEN, Arm, ArmStatistics, Balance, DecisionRecord, changes_of
+from bursar.jit.arms import ARM
+from bursar.jit.detector import used, with_room
 from bursar.ledger import Event
-from bursar.ledger.store import Summary
+from bursar.ledger.store import CampaignTotals
 from bursar.policies import policy as policy_of
 
-__all__ = ["State", "day_of"]
+__all__ = ["State", "day_of", "decode_snapshot", "encode_snapshot"]
 
 _DAY = 86_400_000_000  # µs
 _ENOUGH = 30  # costs before a quantile of them is trusted
@@ -58,8 +62,8 @@ class State:
         self.arms: list[Arm] = []
         self.keys: dict[str, int] = {}
         self.day_cap: int | None = None
-        self.days: dict[int, Cap] = {}
-        self.choices: dict[str, Choice] = {}  # those of which something is expected
+        self.days: dict[int, Balance] = {}
+        self.choices: dict[str, DecisionRecord] = {}  # those of which something is expected
         self.deadlines: list[tuple[int, str]] = []
         self.flags: list[str] = []
         self.seq, self.ts, self.version = first.seq, first.ts, 1
@@ -67,7 +71,7 @@ class State:
         self.reward = 0.0
         self._seen_version, self._plain, self._most = -1, False, 0
         self._least: int | None = None
-        self.brain = Brain(
+        self.brain = CampaignLearner(
             policy_of(self.config.policy), self.config.reward_range, self.config.seed,
             self.config.on_change != "ignore",
         )  # fmt: skip
@@ -128,11 +132,11 @@ class State:
             )
             self._seen_version = self.version
 
-    def summary(self, granted: bool) -> Summary:
+    def summary(self, granted: bool) -> CampaignTotals:
         """Return the row that a store keeps beside the log."""
         now = "active" if self.stored == "active" and self.all_fit() else self.state
         # one a commit: Summary(…) would make the same, three times as slowly
-        return tuple.__new__(Summary, (now, self.budget, self.spent, self.held, granted))
+        return tuple.__new__(CampaignTotals, (now, self.budget, self.spent, self.held, granted))
 
     # changing
 
@@ -144,7 +148,7 @@ class State:
     def _on_asked(self, event: Event, body: dict[str, Any]) -> None:
         number, hold, ts, day = body["arm"], body["hold"], event.ts, event.ts // _DAY
         expires, due = body["expires"], body["due"]
-        self.choices[event.decision] = Choice(
+        self.choices[event.decision] = DecisionRecord(
             event.decision, event.seq, ts, number, hold, day, expires, due, body["print"],
             body["p"], body["constrained"], body.get("context"),
         )  # fmt: skip
@@ -273,7 +277,7 @@ class State:
         number, what = self.keys[body["key"]], body["what"]
         arm = self.arms[number]
         reset = body["reset"]
-        arm.changed[what] = Changed(
+        arm.changed[what] = ArmStatistics(
             what, event.seq, event.ts, body["before"], body["after"], body["newer"], reset
         )
         self.brain.accept(number, what)
@@ -288,7 +292,7 @@ class State:
 
     # parts
 
-    def _remind(self, choice: Choice) -> None:
+    def _remind(self, choice: DecisionRecord) -> None:
         """Note when to look at a decision again."""
         heappush(self.deadlines, (self.next_look(choice), choice.id))
 
@@ -298,31 +302,31 @@ class State:
         heapify(self.deadlines)
 
     @staticmethod
-    def next_look(choice: Choice) -> int:
+    def next_look(choice: DecisionRecord) -> int:
         """Return when something will be due for a decision."""
         if choice.money not in OPEN:
             return choice.due
         # a reward that is known, or was made up, is not waited for again
         return min(choice.expires, choice.due) if choice.rewarded == "pending" else choice.expires
 
-    def _hold(self, choice: Choice, amount: int) -> None:
+    def _hold(self, choice: DecisionRecord, amount: int) -> None:
         self.held += amount
         self.arms[choice.arm].money.held += amount
         (self.days.get(choice.day) or self._day(choice.day)).held += amount
 
-    def _day(self, day: int) -> Cap:
+    def _day(self, day: int) -> Balance:
         found = self.days.get(day)
         if found is None:
-            found = self.days[day] = Cap()
+            found = self.days[day] = Balance()
         return found
 
-    def _charge(self, choice: Choice, amount: int) -> None:
+    def _charge(self, choice: DecisionRecord, amount: int) -> None:
         self.spent += amount
         self.arms[choice.arm].money.spent += amount
         (self.days.get(choice.day) or self._day(choice.day)).spent += amount
         choice.charged += amount
 
-    def _settle(self, choice: Choice, cost: int) -> None:
+    def _settle(self, choice: DecisionRecord, cost: int) -> None:
         """Book the truth: what it did cost, whatever was held or counted before."""
         arm, hold, more = self.arms[choice.arm], choice.hold, cost - choice.charged
         day = self.days.get(choice.day) or self._day(choice.day)
@@ -355,7 +359,7 @@ class State:
         if choice.done:
             self._retire(choice)
 
-    def _study(self, choice: Choice, seq: int, news: int = 0) -> None:
+    def _study(self, choice: DecisionRecord, seq: int, news: int = 0) -> None:
         """Learn, once cost and reward are both known; a complete decision leaves the memory.
 
         ``news`` is what the tests for changes have not seen. What is corrected is no news to them,
@@ -378,20 +382,20 @@ class State:
         if waited:
             self.brain.closed(choice.arm)
 
-    def _retire(self, choice: Choice) -> None:
+    def _retire(self, choice: DecisionRecord) -> None:
         if self.choices.pop(choice.id, None) is not None:
             self.brain.closed(choice.arm)
 
-    def _cost(self, choice: Choice) -> float:
+    def _cost(self, choice: DecisionRecord) -> float:
         return (choice.cost or 0) / self._unit
 
-    def _choice(self, event: Event) -> Choice:
+    def _choice(self, event: Event) -> DecisionRecord:
         """Return the decision of an event; one that has left the memory is told in the event."""
         found = self.choices.get(event.decision)
         if found is not None:
             return found
         was = event.body["was"]
-        return Choice(**(was | {"reports": dict(was["reports"])}))  # events never change
+        return DecisionRecord(**(was | {"reports": dict(was["reports"])}))  # events never change
 
     def _add(self, arms: Sequence[tuple[str, int]]) -> None:
         for key, max_cost in arms:
@@ -423,3 +427,70 @@ _ON = {
     if name.startswith("_on_")
 }
 """What each kind of event does, by its kind."""
+
+
+# ==== campaign.snapshot
+# Snapshots: the state of a campaign as bytes, the same bytes for the same state.
+
+VERSION = 3
+_PLAIN = (
+    "budget", "spent", "held", "overrun", "stored", "day_cap", "flags", "seq", "ts",
+    "version", "asks", "reward",
+)  # fmt: skip
+
+
+def encode_snapshot(state: State) -> bytes:
+    """Return a state as bytes; floats and statistics keep every bit."""
+    brain = state.brain
+    rows = used(brain.watch)
+    content: dict[str, Any] = {
+        "v": VERSION,
+        "name": state.name,
+        "config": state.config.body(),
+        "plain": {name: getattr(state, name) for name in _PLAIN},
+        "arms": state.arms,
+        "days": [[day, cap] for day, cap in sorted(state.days.items())],
+        "choices": [choice for _, choice in sorted(state.choices.items())],
+        "brain": {
+            "arms": brain.arms.tobytes(),
+            "open": brain.open,
+            "costs": brain.costs,
+            "most": brain.most,
+            "plays": int(brain.game["plays"][0]),
+            "spent": float(brain.game["spent"][0]),
+            "watch": [rows, brain.watch[:rows, : 2 * len(brain.open)].tobytes()],
+        },
+    }
+    return msgspec.msgpack.encode(content, order="deterministic")
+
+
+def decode_snapshot(content: bytes) -> State | None:
+    """Return the state of a snapshot; None if another version of bursar wrote it."""
+    data = msgspec.msgpack.decode(content)
+    if data["v"] != VERSION:
+        return None
+    body = {"name": data["name"], "config": data["config"], "budget": 0, "arms": [], "caps": {}}
+    plain = data["plain"]
+    state = State(Event(plain["seq"], plain["ts"], "created", "", body), empty=True)
+    for name in _PLAIN:
+        setattr(state, name, plain[name])
+    state.arms = [_arm(arm) for arm in data["arms"]]
+    state.keys = {arm.key: number for number, arm in enumerate(state.arms)}
+    state.days = {day: Balance(**cap) for day, cap in data["days"]}
+    state.choices = {choice["id"]: DecisionRecord(**choice) for choice in data["choices"]}
+    state.rebuild_deadlines()
+    brain, kept = state.brain, data["brain"]
+    brain.arms = np.frombuffer(kept["arms"], dtype=ARM).copy()
+    brain.open, brain.costs, brain.most = kept["open"], kept["costs"], kept["most"]
+    brain.game["plays"], brain.game["spent"] = kept["plays"], kept["spent"]
+    rows, watch = kept["watch"]
+    brain.watch = with_room(brain.watch, 2 * len(brain.open))
+    brain.watch[:rows, : 2 * len(brain.open)] = np.frombuffer(watch).reshape(rows, -1)
+    brain.look_again()
+    state.know()
+    return state
+
+
+def _arm(kept: dict[str, Any]) -> Arm:
+    changed = {what: ArmStatistics(**one) for what, one in kept["changed"].items()}
+    return Arm(**(kept | {"money": Balance(**kept["money"]), "changed": changed}))

@@ -11,18 +11,17 @@ import typer
 from rich.console import Console
 
 from bursar.cli.campaign import app as campaign_app
-from bursar.cli.card import card_of, facts_of
 from bursar.cli.keys import app as keys_app
 from bursar.cli.output import AsJSON, console, new_table, print_json
-from bursar.cli.places import data_facebook_ads, settings_command
+from bursar.cli.policies import policy_card, policy_facts
 from bursar.cli.replay import replay_command
-from bursar.cli.runs import demo_command, simulate_command
 from bursar.cli.serve import serve_command
+from bursar.cli.simulate import data_facebook_ads, demo_command, settings_command, simulate_command
 from bursar.errors import BursarError, InvalidInput
-from bursar.plan import BUDGET_PLAYS, plan
+from bursar.extras import import_extra
 from bursar.policies import POLICIES
 from bursar.policies import policy as policy_of
-from bursar.result import extra
+from bursar.simulation.result import BUDGET_PLAYS, plan
 from bursar.version import __version__
 
 __all__ = ["app", "main"]
@@ -72,7 +71,7 @@ def root(
 @app.command()
 def policies(as_json: AsJSON = False) -> None:
     """List every policy: slug, name, year, source, parameters and what it needs to know."""
-    rows = [facts_of(cls) for cls in POLICIES.values()]
+    rows = [policy_facts(cls) for cls in POLICIES.values()]
     if as_json:
         print_json(rows)
         return
@@ -92,7 +91,7 @@ def policy(
     as_json: AsJSON = False,
 ) -> None:
     """Show one policy: its formula, what it needs, and its index on an example of three arms."""
-    card = card_of(policy_of(slug))
+    card = policy_card(policy_of(slug))
     if as_json:
         print_json(card)
         return
@@ -205,7 +204,7 @@ def reproduce(
     as_json: AsJSON = False,
 ) -> None:
     """Run the paper's evaluation, draw its figures, check its claims, and write a report."""
-    grids = extra("bursar.cli.grids", "pyarrow")  # only these commands need the extra
+    grids = import_extra("bursar.cli.reproduce")  # only these commands need the extra
     if changing + less_regret + families > 1:
         raise InvalidInput("give one of --changing, --less-regret and --families")
     if (changing or families) and (full or all_policies or data is not None):
@@ -216,7 +215,7 @@ def reproduce(
 
     def options(name: str) -> Any:
         folder = out or Path("bursar-results") / name
-        return grids.Options(folder, jobs, dask, dry_run, rerun_failed, force, as_json)
+        return grids.RunOptions(folder, jobs, dask, dry_run, rerun_failed, force, as_json)
 
     if changing:
         grids.reproduce_changing(quick, repetitions, seed, options)
@@ -226,7 +225,7 @@ def reproduce(
         grids.reproduce_families(quick, repetitions, seed, options)
     else:
         what = grids.paper_experiment(quick, full, all_policies, data, repetitions, seed)
-        grids.go(what, options(what.name))
+        grids.run_experiment(what, options(what.name))
 
 
 @app.command()
@@ -270,18 +269,18 @@ def run(
     """Run an experiment of your own: a TOML file, or your ad export with --ads."""
     if (file is None) == (ads is None):
         raise InvalidInput("give an experiment as a TOML file, or an ad export with --ads FILE")
-    grids = extra("bursar.cli.grids", "pyarrow")
-    changes = grids.Changes(policy, repetitions, seed, budget)
+    grids = import_extra("bursar.cli.reproduce")
+    changes = grids.ExperimentOverrides(policy, repetitions, seed, budget)
 
     def options(name: str) -> Any:
         folder = out or Path("bursar-results") / name
-        return grids.Options(folder, jobs, dask, dry_run, rerun_failed, force, as_json)
+        return grids.RunOptions(folder, jobs, dask, dry_run, rerun_failed, force, as_json)
 
     if file is not None:
         grids.run_file(file, changes, options)
     else:
-        own = extra("bursar.cli.ads", "pyarrow")
-        columns = own.Columns(
+        own = import_extra("bursar.cli.reproduce")
+        columns = own.ColumnOptions(
             group, arm, clicks, cost, reward, decimal, money, blank_is_zero, prize, model
         )
         own.run_ads(ads, columns, changes, options)
@@ -294,4 +293,4 @@ def compare(
     as_json: AsJSON = False,
 ) -> None:
     """Show two results folders side by side: regret, failures, claims, and how they were made."""
-    extra("bursar.cli.compare", "scipy").compare_command(one, other, as_json)
+    import_extra("bursar.cli.reproduce").compare_command(one, other, as_json)

@@ -9,17 +9,26 @@ import typer
 
 from bursar.campaign import Campaign
 from bursar.campaign.campaign import DEFAULT
-from bursar.cli import campaign_change, campaign_log
-from bursar.cli.campaign_options import Cost, Id, Name, Reason, Reward
-from bursar.cli.ledger import Storage, campaign_of, store_of
-from bursar.cli.output import AsJSON, print_json
-from bursar.cli.shown import (
+from bursar.cli import campaign_admin
+from bursar.cli.output import (
+    AsJSON,
+    print_json,
     show_arms,
     show_campaign,
     show_campaigns,
     show_decisions,
     show_outcome,
     show_view,
+)
+from bursar.cli.storage import (
+    Cost,
+    Id,
+    Name,
+    Reason,
+    Reward,
+    Storage,
+    open_campaign,
+    open_store_option,
 )
 from bursar.errors import BudgetExhausted, InvalidInput
 
@@ -86,7 +95,7 @@ def create(
 ) -> None:
     """Make a campaign; the same command again changes nothing."""
     low, high = _range(reward_range)
-    with store_of(storage, create=True) as store:
+    with open_store_option(storage, create=True) as store:
         campaign = Campaign(
             name, budget, _pairs("--arm", arm), policy,
             reward_range=(low, high), storage=store, caps=_pairs("--cap", cap or []),
@@ -101,14 +110,14 @@ def create(
 @app.command("list")
 def list_(storage: Storage = None, as_json: AsJSON = False) -> None:
     """List the campaigns: state, budget, spent, held, available."""
-    with store_of(storage) as store:
+    with open_store_option(storage) as store:
         show_campaigns([Campaign(name, storage=store) for name in store.names()], as_json)
 
 
 @app.command()
 def show(name: Name, storage: Storage = None, as_json: AsJSON = False) -> None:
     """Show one campaign: its money, arms, caps, rules and alarms."""
-    with campaign_of(name, storage) as campaign:
+    with open_campaign(name, storage) as campaign:
         show_campaign(campaign, as_json)
 
 
@@ -130,7 +139,7 @@ def ask(
     Exit code 3 means that nothing fits into the budget or a cap any more, so that
     a loop in a shell can stop; 2 is any other error.
     """
-    with campaign_of(name, storage) as campaign:
+    with open_campaign(name, storage) as campaign:
         try:
             if n is None:
                 show_decisions([campaign.ask(id=decision, among=among)], as_json)
@@ -160,7 +169,7 @@ def tell(
 ) -> None:
     """Tell what a decision cost and brought, together or in two calls."""
     mode: Any = rounding
-    with campaign_of(name, storage) as campaign:
+    with open_campaign(name, storage) as campaign:
         told = campaign.tell(decision, cost, reward, report=report, rounding=mode)
         show_outcome(told, as_json)
 
@@ -174,14 +183,14 @@ def void(
     as_json: AsJSON = False,
 ) -> None:
     """Give the hold of a decision back: it was not used."""
-    with campaign_of(name, storage) as campaign:
+    with open_campaign(name, storage) as campaign:
         show_outcome(campaign.void(decision, reason), as_json)
 
 
 @app.command()
 def confirm(name: Name, decision: Id, storage: Storage = None, as_json: AsJSON = False) -> None:
     """Say that the money of a decision is about to be spent (with --ask-ttl)."""
-    with campaign_of(name, storage) as campaign:
+    with open_campaign(name, storage) as campaign:
         show_outcome(campaign.confirm(decision), as_json)
 
 
@@ -196,21 +205,21 @@ def correct(
     as_json: AsJSON = False,
 ) -> None:
     """Put an outcome right that was told wrongly; the first telling stays in the log."""
-    with campaign_of(name, storage) as campaign:
+    with open_campaign(name, storage) as campaign:
         show_outcome(campaign.correct(decision, cost, reward, reason), as_json)
 
 
 @app.command()
 def arms(name: Name, storage: Storage = None, as_json: AsJSON = False) -> None:
     """Show what was learned of each arm: counts, means, ratio and their intervals."""
-    with campaign_of(name, storage) as campaign:
+    with open_campaign(name, storage) as campaign:
         show_arms(campaign.arms(), as_json)
 
 
 @app.command()
 def explain(name: Name, decision: Id, storage: Storage = None, as_json: AsJSON = False) -> None:
     """Say why a decision went to its arm: the index of each, and what did not fit."""
-    with campaign_of(name, storage) as campaign:
+    with open_campaign(name, storage) as campaign:
         show_view(campaign.explain(decision), as_json)
 
 
@@ -224,21 +233,21 @@ def forecast(
     as_json: AsJSON = False,
 ) -> None:
     """Estimate plays, reward and the date when nothing will fit any more."""
-    with campaign_of(name, storage) as campaign:
+    with open_campaign(name, storage) as campaign:
         show_view(campaign.forecast(days), as_json)
 
 
 @app.command()
 def expire(name: Name, storage: Storage = None, as_json: AsJSON = False) -> None:
     """End what is overdue now, and say how many; every ask and tell does so as well."""
-    with campaign_of(name, storage) as campaign:
+    with open_campaign(name, storage) as campaign:
         ended = campaign.expire()
         print_json({"ended": ended}) if as_json else typer.echo(f"{ended} ended")
 
 
-app.add_typer(campaign_change.app)
-app.add_typer(campaign_change.arm_app, name="arm")
-app.add_typer(campaign_log.app)
+app.add_typer(campaign_admin.app)
+app.add_typer(campaign_admin.arm_app, name="arm")
+app.add_typer(campaign_admin.app)
 
 
 def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:

@@ -12,15 +12,15 @@ from typing import Any
 from msgspec.structs import asdict
 
 from bursar.campaign import Campaign
-from bursar.campaign.asking import affordable
-from bursar.campaign.past import among_of
-from bursar.campaign.recall import choice_of
+from bursar.campaign.audit import among_of
+from bursar.campaign.holds import affordable
 from bursar.campaign.records import MADE, OPEN
 from bursar.campaign.state import State
+from bursar.campaign.transaction import load_decision
 from bursar.errors import InvalidInput
+from bursar.extras import import_extra
 from bursar.files import whole_file
 from bursar.ledger import Event
-from bursar.result import extra
 
 __all__ = ["decisions", "export_decisions", "export_events"]
 
@@ -39,7 +39,7 @@ def export_decisions(campaign: Campaign, path: Path) -> int:
     if path.suffix == ".csv":
         _write_csv(path, _COLUMNS, (_flat(row) for row in rows))
     else:
-        pa = extra("pyarrow", "pyarrow")
+        pa = import_extra("pyarrow")
         money = pa.decimal128(38, campaign.coin.exponent)
         texts, real = pa.string(), pa.float64()
         kinds = {
@@ -62,7 +62,7 @@ def export_events(campaign: Campaign, path: Path) -> int:
     if path.suffix == ".csv":
         _write_csv(path, _EVENTS, rows)
     else:
-        pa = extra("pyarrow", "pyarrow")
+        pa = import_extra("pyarrow")
         whole, text = pa.int64(), pa.string()
         kinds = zip(_EVENTS, (whole, whole, text, text, text), strict=True)
         _write_parquet(path, rows, pa.schema(list(kinds)))
@@ -88,7 +88,7 @@ def decisions(campaign: Campaign) -> list[dict[str, Any]]:
     amount = state.config.coin.amount
     rows = []
     for decision, available in offers.items():
-        choice = choice_of(histories[decision])
+        choice = load_decision(histories[decision])
         assert choice is not None  # it has an event: the ask
         rows.append(
             {
@@ -145,6 +145,6 @@ def _write_csv(path: Path, columns: tuple[str, ...], rows: Iterable[Mapping[str,
 
 
 def _write_parquet(path: Path, rows: list[dict[str, Any]], schema: Any) -> None:
-    pa, parquet = extra("pyarrow", "pyarrow"), extra("pyarrow.parquet", "pyarrow")
+    pa, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
     with whole_file(path) as partial:
         parquet.write_table(pa.Table.from_pylist(rows, schema), partial)

@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from bursar.cli.campaign_options import By
-from bursar.cli.ledger import Storage, store_of
 from bursar.cli.output import AsJSON, console, new_table, print_json
-from bursar.cli.parts import service_part
+from bursar.cli.storage import By, Storage, open_store_option
 from bursar.errors import InvalidInput
+from bursar.extras import import_extra
 
 __all__ = ["app"]
 
@@ -41,9 +40,9 @@ def create(
     as_json: AsJSON = False,
 ) -> None:
     """Make a key and print its token, this once: only a hash of it is kept."""
-    scopes = service_part("bursar.service.key").SCOPES if scope == ["all"] else scope
+    scopes = import_extra("bursar.service.keys", "service").SCOPES if scope == ["all"] else scope
     end = None if expires is None else _end(expires)
-    with store_of(storage, create=True) as store:
+    with open_store_option(storage, create=True) as store:
         key, token = _keys(store).create(
             scopes, campaigns=campaign or None, note=note, expires=end, by=by
         )
@@ -53,7 +52,7 @@ def create(
 @app.command("list")
 def list_(storage: Storage = None, as_json: AsJSON = False) -> None:
     """List the keys there are or were, without their secrets."""
-    with store_of(storage) as store:
+    with open_store_option(storage) as store:
         rows = [key.as_dict() for key in _keys(store).all()]
     if as_json:
         print_json(rows)
@@ -70,7 +69,7 @@ def list_(storage: Storage = None, as_json: AsJSON = False) -> None:
 @app.command()
 def revoke(id: Id, by: By = "", storage: Storage = None, as_json: AsJSON = False) -> None:
     """End a key; a service that runs elsewhere believes it for a minute at most."""
-    with store_of(storage) as store:
+    with open_store_option(storage) as store:
         key = _keys(store).revoke(id, by)
     if as_json:
         print_json(key.as_dict())
@@ -90,13 +89,13 @@ def rotate(
 ) -> None:
     """Make a successor that may do the same; the old one works until its grace is over."""
     seconds = _seconds(grace)
-    with store_of(storage) as store:
+    with open_store_option(storage) as store:
         key, token = _keys(store).rotate(id, seconds, by)
     _show_token(key, token, as_json)
 
 
 def _keys(store: Any) -> Any:
-    return service_part("bursar.service.keys").Keys(store)
+    return import_extra("bursar.service.keys", "service").Keys(store)
 
 
 def _show_token(key: Any, token: str, as_json: bool) -> None:

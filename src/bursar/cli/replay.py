@@ -9,10 +9,10 @@ import typer
 
 from bursar.cli.output import AsJSON, console, new_table, print_json
 from bursar.errors import InvalidInput
-from bursar.policies.scale import Range
-from bursar.replay import Estimate, Value, arm_values, read, replay, support
-from bursar.replay.verdict import compared, sentences, verdict
-from bursar.replay.words import short
+from bursar.policies.base import Range
+from bursar.replay import ReplayEstimate, Value, arm_values, read, replay, support
+from bursar.replay.evaluate import compared, sentences, verdict
+from bursar.replay.support import short
 
 __all__ = ["replay_command"]
 
@@ -92,7 +92,7 @@ def replay_command(
             out.print(line, highlight=False, markup=False)
 
 
-def _table(found: list[Estimate]) -> Any:
+def _table(found: list[ReplayEstimate]) -> Any:
     columns = (
         "policy",
         "reached",

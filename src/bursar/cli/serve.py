@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from bursar.cli.ledger import Storage
-from bursar.cli.parts import service_part
+from bursar.cli.storage import Storage
+from bursar.extras import import_extra
 
-__all__ = ["Options", "serve_command"]
+__all__ = ["ServeOptions", "serve_command"]
 
 
 @dataclass(frozen=True)
-class Options:
+class ServeOptions:
     """What was said on the command line."""
 
     host: str
@@ -62,7 +62,7 @@ def serve_command(
 ) -> None:
     """Serve campaigns over HTTP with a dashboard; Ctrl-C or SIGTERM finishes what is in line."""
     hosts = tuple(allow_host or ())
-    options = Options(
+    options = ServeOptions(
         host, port, storage, hosts, log_level, reports, rate, secure_cookies, demo
     )  # fmt: skip
-    service_part("bursar.cli.serving").run(options)
+    import_extra("bursar.cli.server", "service").run_server(options)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
 
-from bursar.client.campaign import RemoteCampaign
-from bursar.client.delivery import Delivery
-from bursar.client.managing import Managing
-from bursar.client.player import Player
-from bursar.client.retry import Retry
-from bursar.client.script import Blocking, Script, Verb
-from bursar.client.settling import Settling
+from bursar.client.admin_calls import ServiceCalls
+from bursar.client.campaign import AsyncCampaign, RemoteCampaign, RemoteDecisionBlock
+from bursar.client.script import AsyncRunner, Awaiting, Blocking, Runner, Script, Verb
+from bursar.client.spool import SpoolingTransport
+from bursar.client.transport import Retry
 from bursar.money import Amount
 
-__all__ = ["Client"]
+__all__ = ["AsyncClient", "Client"]
 
 T = TypeVar("T")
 
@@ -61,9 +59,9 @@ class Client(Blocking):
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         retry = retry or Retry()
-        self._line = Delivery(url, key, timeout, retry, spool)
-        self._player = Player(transport, retry.sleep)
-        self.scripts = Managing(self._line)
+        self._line = SpoolingTransport(url, key, timeout, retry, spool)
+        self._player = Runner(transport, retry.sleep)
+        self.scripts = ServiceCalls(self._line)
 
     def play(self, script: Script[T]) -> T:
         """Play a script to its end."""
@@ -85,16 +83,16 @@ class Client(Blocking):
         self.play(self.scripts.create(name, budget, arms, policy, rules))
         return self.campaign(name)
 
-    def decide(self, name: str, **options: Any) -> AbstractContextManager[Settling]:
+    def decide(self, name: str, **options: Any) -> AbstractContextManager[RemoteDecisionBlock]:
         """Ask a campaign, and settle by itself at the end of the block."""
         return self.campaign(name).decide(**options)
 
-    campaigns = Verb(Managing.campaigns)
-    keys = Verb(Managing.keys)
-    create_key = Verb(Managing.create_key)
-    revoke_key = Verb(Managing.revoke_key)
-    rotate_key = Verb(Managing.rotate_key)
-    flush = Verb(Managing.flush)
+    campaigns = Verb(ServiceCalls.campaigns)
+    keys = Verb(ServiceCalls.keys)
+    create_key = Verb(ServiceCalls.create_key)
+    revoke_key = Verb(ServiceCalls.revoke_key)
+    rotate_key = Verb(ServiceCalls.rotate_key)
+    flush = Verb(ServiceCalls.flush)
 
     def close(self) -> None:
         """Close all connections."""
@@ -108,3 +106,75 @@ class Client(Blocking):
 
     def __repr__(self) -> str:
         return f"Client({self._line.url!r})"  # without the key
+
+
+# ==== client.async_client
+# A client of a service, for asyncio.
+
+
+class AsyncClient(Awaiting):
+    """Campaigns of a service in an asyncio program: as :class:`bursar.Client`, awaited.
+
+    Every verb and every number of a campaign is awaited, ``await campaign.ask()``,
+    ``await campaign.spent``; blocks are ``async with campaign.decide() as decision:``. The
+    parameters are those of :class:`bursar.Client`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        timeout: float = 10.0,
+        spool: str | Path | None = None,
+        retry: Retry | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        retry = retry or Retry()
+        self._line = SpoolingTransport(url, key, timeout, retry, spool)
+        self._player = AsyncRunner(transport, retry.sleep)
+        self.scripts = ServiceCalls(self._line)
+
+    async def play(self, script: Script[T]) -> T:
+        """Play a script to its end."""
+        return await self._player.play(script)
+
+    def campaign(self, name: str) -> AsyncCampaign:
+        """Return a campaign to ask and tell; nothing is sent yet."""
+        return AsyncCampaign(self._player, self._line, name)
+
+    async def create(
+        self,
+        name: str,
+        budget: Amount,
+        arms: Mapping[str, Amount],
+        policy: str | None = None,
+        **rules: Any,
+    ) -> AsyncCampaign:
+        """Make a campaign, as :class:`bursar.Campaign` does; one that is there must be the same."""
+        await self.play(self.scripts.create(name, budget, arms, policy, rules))
+        return self.campaign(name)
+
+    def decide(self, name: str, **options: Any) -> AbstractAsyncContextManager[RemoteDecisionBlock]:
+        """Ask a campaign, and settle by itself at the end of the block."""
+        return self.campaign(name).decide(**options)
+
+    campaigns = Verb(ServiceCalls.campaigns)
+    keys = Verb(ServiceCalls.keys)
+    create_key = Verb(ServiceCalls.create_key)
+    revoke_key = Verb(ServiceCalls.revoke_key)
+    rotate_key = Verb(ServiceCalls.rotate_key)
+    flush = Verb(ServiceCalls.flush)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._player.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({self._line.url!r})"  # without the key

@@ -7,13 +7,27 @@ there is one description of every call, of retries and of what happens when thin
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
-__all__ = ["Awaiting", "Blocking", "Exchange", "Pause", "Script", "Verb", "View"]
+import httpx2
+
+__all__ = [
+    "AsyncRunner",
+    "Awaiting",
+    "Blocking",
+    "Runner",
+    "Script",
+    "SendRequest",
+    "Sleep",
+    "Verb",
+    "View",
+]
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -21,7 +35,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Exchange:
+class SendRequest:
     """One request; its player answers with the response, or raises what the network raised."""
 
     method: str
@@ -32,13 +46,13 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Pause:
+class Sleep:
     """So many seconds of doing nothing."""
 
     seconds: float
 
 
-Script = Generator[Exchange | Pause, Any, T]
+Script = Generator[SendRequest | Sleep, Any, T]
 
 
 class Blocking(ABC):
@@ -113,3 +127,98 @@ class View(Generic[S, T]):
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else owner.play(self.script(owner.scripts))
+
+
+# ==== client.player
+# Players of scripts: one that blocks, one that awaits. All that sync and async do not share.
+
+
+class Runner(Blocking):
+    """Plays scripts at once, from any number of threads."""
+
+    def __init__(
+        self, transport: httpx2.BaseTransport | None, sleep: Callable[[float], Any] | None
+    ) -> None:
+        self._http = httpx2.Client(transport=transport)
+        self._sleep = sleep or time.sleep
+
+    def play(self, script: Script[T]) -> T:
+        """Play a script to its end."""
+        try:
+            step = next(script)
+            while True:
+                try:
+                    result = self._do(step)
+                except BaseException as error:
+                    step = script.throw(error)
+                else:
+                    step = script.send(result)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+
+    def _do(self, step: SendRequest | Sleep) -> httpx2.Response | None:
+        if isinstance(step, Sleep):
+            self._sleep(step.seconds)
+            return None
+        return self._http.request(
+            step.method, step.url, headers=step.headers, content=step.content, timeout=step.timeout
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+
+class AsyncRunner(Awaiting):
+    """Plays scripts in an asyncio event loop."""
+
+    def __init__(
+        self,
+        transport: httpx2.AsyncBaseTransport | None,
+        sleep: Callable[[float], Awaitable[Any]] | None,
+    ) -> None:
+        self._http = httpx2.AsyncClient(transport=transport)
+        self._sleep = sleep or asyncio.sleep
+        self._last: set[asyncio.Task[Any]] = set()
+
+    async def play(self, script: Script[T]) -> T:
+        """Play a script to its end."""
+        try:
+            step = next(script)
+            while True:
+                try:
+                    result = await self._do(step)
+                except BaseException as error:
+                    step = script.throw(error)
+                else:
+                    step = script.send(result)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+
+    async def _do(self, step: SendRequest | Sleep) -> httpx2.Response | None:
+        if isinstance(step, Sleep):
+            await self._sleep(step.seconds)
+            return None
+        return await self._http.request(
+            step.method, step.url, headers=step.headers, content=step.content, timeout=step.timeout
+        )
+
+    async def play_out(self, script: Script[T]) -> T:
+        """Play a script to its end, even if whoever waits for it is cancelled meanwhile."""
+        task = asyncio.ensure_future(self.play(script))
+        self._last.add(task)  # the loop itself would forget it
+        task.add_done_callback(self._last.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.done():
+                await asyncio.wait({task})
+            raise
+
+    async def close(self) -> None:
+        """Wait for outcomes on their way, then close all connections."""
+        if self._last:
+            await asyncio.wait(self._last)
+        await self._http.aclose()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from bursar.client.call import Answer, Call
+from bursar.client.script import Script
+from bursar.client.transport import Reply, Request, Retry, Transport
 from bursar.errors import (
     BursarError,
     IdempotencyMismatch,
@@ -23,7 +25,7 @@ from bursar.errors import (
 )
 from bursar.files import whole_file
 
-__all__ = ["Spool"]
+__all__ = ["Spool", "SpoolingTransport"]
 
 _FINAL = (
     InvalidInput, InvalidData, OutcomeConflict, IdempotencyMismatch, TooLarge,
@@ -56,7 +58,7 @@ class Spool:
         except FileNotFoundError:
             return False
 
-    def keep(self, calls: Sequence[Call[Any]]) -> None:
+    def keep(self, calls: Sequence[Request[Any]]) -> None:
         """Append calls, a line each."""
         lines = [
             json.dumps({"method": one.method, "path": one.path, "body": one.body}) for one in calls
@@ -75,14 +77,14 @@ class Spool:
         with self._locked():
             return self._read()
 
-    def call(self, line: str) -> Call[None]:
+    def call(self, line: str) -> Request[None]:
         """Return the call of a line; one that was cut off by a crash is refused."""
         try:
             found = json.loads(line)
             method, path, body = found["method"], found["path"], found["body"]
         except (ValueError, LookupError, TypeError):
             raise InvalidData(f"{self.path}: a line that is no outcome, {line!r}") from None
-        return Call(method, path, _nothing, body)
+        return Request(method, path, _nothing, body)
 
     def needless(self, line: str, error: BursarError) -> bool:
         """Return whether a refusal leaves nothing to do: a hold to give back that never was."""
@@ -124,5 +126,84 @@ class Spool:
             os.close(lock)
 
 
-def _nothing(answer: Answer) -> None:
+def _nothing(answer: Reply) -> None:
     return None
+
+
+# ==== client.delivery
+# Outcomes on their way: delivered now, or kept in a file and delivered later.
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("bursar.client")
+
+
+class SpoolingTransport(Transport):
+    """A line with a spool beside it: a file for what could not be delivered, if one was given."""
+
+    def __init__(
+        self, url: str, key: str | None, timeout: float, retry: Retry, spool: str | Path | None
+    ) -> None:
+        super().__init__(url, key, timeout, retry)
+        self.spool = None if spool is None else Spool(Path(spool))
+
+    def deliver(self, call: Request[T], parts: Sequence[Request[Any]] = ()) -> Script[T]:
+        """Send a call that says what happened to money; keep it if it could not be delivered.
+
+        What is kept of a call with many outcomes are its parts, one a line.
+        """
+        try:
+            done = yield from self.call(call)
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # cancelled ones, too: nobody will say it again
+            self.keep(parts or (call,), error)
+            raise
+        yield from self.catch_up()
+        return done
+
+    def keep(self, calls: Sequence[Request[Any]], error: BaseException) -> bool:
+        """Keep calls that failed, if there is a file for them and they may be taken later."""
+        if self.spool is None or not self.spool.wants(error) or not calls:
+            return False
+        try:
+            self.spool.keep(calls)
+        except OSError as trouble:
+            error.add_note(f"it could not be kept in {self.spool.path} either: {trouble}")
+            return False
+        error.add_note(f"it is kept in {self.spool.path} and delivered later")
+        return True
+
+    def catch_up(self) -> Script[None]:
+        """Deliver what was kept, now that somebody answers; whatever fails can wait."""
+        if self.spool is not None and self.spool.waiting:
+            try:
+                yield from self.flush()
+            except BursarError as error:
+                _LOG.warning("what is kept in %s must wait: %s", self.spool.path, error)
+
+    def flush(self) -> Script[int]:
+        """Deliver what was kept; return how many were taken.
+
+        What the service refuses for what it says goes to a file beside, with the reason.
+        """
+        if self.spool is None:
+            return 0
+        done: list[str] = []
+        refused = 0
+        try:
+            for line in self.spool.lines():
+                try:
+                    yield from self.call(self.spool.call(line))
+                except BursarError as error:
+                    if self.spool.wants(error):
+                        raise
+                    if not self.spool.needless(line, error):
+                        _LOG.warning("kept in %s, but refused: %s", self.spool.path, error)
+                        self.spool.refuse(line, error)
+                        refused += 1
+                done.append(line)
+        finally:
+            if done:
+                self.spool.drop(done)
+        return len(done) - refused

@@ -9,13 +9,14 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from bursar.dashboard import budget, key_page, ledger_page, login_page, new_page, news, reports
-from bursar.dashboard.campaign_page import campaign_page, series_data
-from bursar.dashboard.changes import CHANGES
-from bursar.dashboard.decision_page import decision_page
-from bursar.dashboard.events_page import events_page
-from bursar.dashboard.frame import Handler, page
+from bursar.dashboard import account, create, edit, ledger, reports
+from bursar.dashboard import overview as news
+from bursar.dashboard.campaign import campaign_page, series_data
+from bursar.dashboard.decision import decision_page
+from bursar.dashboard.edit import CHANGES
+from bursar.dashboard.events import events_page
 from bursar.dashboard.overview import overview
+from bursar.dashboard.render import Handler, page
 from bursar.service.service import Service
 
 __all__ = ["pages"]
@@ -45,24 +46,24 @@ def pages(service: Service) -> list[BaseRoute]:
     return [
         get("/", overview),
         get("/live", news.everything),
-        get("/login", login_page.login),
-        post("/login", login_page.sign_in),
-        post("/logout", login_page.logout),
-        get("/new", new_page.new),
-        post("/new", new_page.create),
-        get("/keys", key_page.keys),
-        post("/keys", key_page.create),
-        post("/keys/revoke", key_page.revoke),
+        get("/login", account.login),
+        post("/login", account.sign_in),
+        post("/logout", account.logout),
+        get("/new", create.new),
+        post("/new", create.create),
+        get("/keys", account.keys),
+        post("/keys", account.create),
+        post("/keys/revoke", account.revoke),
         get("/experiments", reports.experiments),
         get("/experiments/{path:path}", reports.report),
         get(_ONE, campaign_page),
         get(f"{_ONE}/live", news.one),
         get(f"{_ONE}/series.json", series_data),
         get(f"{_ONE}/events", events_page),
-        get(f"{_ONE}/budget", budget.budget),
-        post(f"{_ONE}/budget", budget.set_budget),
-        get(f"{_ONE}/ledger", ledger_page.ledger),
-        post(f"{_ONE}/ledger:batch", ledger_page.compare),  # bills are as long as batches
+        get(f"{_ONE}/budget", edit.budget),
+        post(f"{_ONE}/budget", edit.set_budget),
+        get(f"{_ONE}/ledger", ledger.ledger),
+        post(f"{_ONE}/ledger:batch", ledger.compare),  # bills are as long as batches
         get(f"{_ONE}/decisions/{{id}}", decision_page),
         *(post(f"{_ONE}/{rest}", handler) for rest, handler in CHANGES.items()),
         Mount("/static", _Assets(directory=_STATIC)),

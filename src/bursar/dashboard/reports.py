@@ -10,8 +10,8 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from bursar.dashboard.frame import refuse, render
-from bursar.dashboard.spelling import moment
+from bursar.dashboard.render import refuse, render
+from bursar.formatting import format_time
 from bursar.service.auth import require
 from bursar.service.service import Service
 
@@ -49,7 +49,7 @@ def reports(folder: Path) -> list[Report]:
 
 
 def _report(path: Path) -> Report:
-    made = moment(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    made = format_time(datetime.fromtimestamp(path.stat().st_mtime, UTC))
     name = path.parent.name
     try:
         told = json.loads((path.parent / "run.json").read_text(encoding="utf-8"))

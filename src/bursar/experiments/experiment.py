@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bursar.errors import InvalidInput
-from bursar.plan import Plan, plan
+from bursar.simulation.result import Plan, plan
 
 __all__ = ["FINE_SHARES", "Experiment", "experiment"]
 

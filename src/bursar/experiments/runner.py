@@ -2,28 +2,81 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from time import thread_time
+from typing import Any
 
 import numpy as np
 
-from bursar.checks import Floats
+from bursar.experiments.cells import (
+    CellPart,
+    CellStore,
+    CellTask,
+    Failure,
+    StoredCell,
+    compute,
+    safe_name,
+    tasks,
+)
 from bursar.experiments.experiment import Experiment
-from bursar.experiments.store import Store, Stored
-from bursar.experiments.threads import Engine, threads
-from bursar.experiments.unit import Failure, Part, Task, tasks
-from bursar.result import Result, Unit
+from bursar.policies import policy
+from bursar.settings import setting
+from bursar.simulation.match import match, warm_up
+from bursar.simulation.result import BUDGET_PLAYS, Result, Unit
+from bursar.simulation.simulate import in_threads, workers_of
+from bursar.validation import Floats
 
-__all__ = ["DRAWING", "Counts", "Outcome", "Work", "run", "survey"]
+__all__ = [
+    "DRAWING",
+    "CellCounts",
+    "Engine",
+    "ExperimentRun",
+    "RunPlan",
+    "Stop",
+    "estimate_seconds",
+    "plan_run",
+    "probe",
+    "reference",
+    "run",
+    "threads",
+]
+
+# ==== experiments.threads
+# The engine of one machine: threads of this process.
+#
+# Threads, because compiled loops do not hold Python's lock and share their machine code: 1.9 cores of
+# two are used, and no process has to load it anew (docs/reproduction.md has the comparison).
+
+Stop = Callable[[], bool]
+Engine = Callable[[Experiment, Iterable[CellTask], Stop], Iterator[CellPart]]
+
+
+def threads(jobs: int | None = None) -> Engine:
+    """Return the engine of this machine, with all cores unless ``jobs`` says how many."""
+    workers = workers_of(jobs)
+
+    def engine(what: Experiment, todo: Iterable[CellTask], stop: Stop) -> Iterator[CellPart]:
+        for name in what.plan.policies:
+            with suppress(Exception):  # it will fail in its units, where that is kept
+                warm_up([name])
+        return in_threads(lambda task: compute(what, task), todo, workers, stop)
+
+    return engine
+
 
 DRAWING = "outcomes"
 """What timings call the drawing of outcomes, which no policy is to blame for."""
 
 
 @dataclass
-class Counts:
+class CellCounts:
     """How a run stands: units of each kind, plays so far, and core-seconds by setting."""
 
     total: int = 0
@@ -50,7 +103,7 @@ class Counts:
         left = sum(n * means.get(setting, usual) for setting, n in self.pending.items())
         return left / max(sum(every), 1e-9)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: CellPart) -> None:
         """Count a unit that was computed."""
         self.failed += bool(part.failures)
         self.done += not part.failures
@@ -60,21 +113,21 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Work:
+class RunPlan:
     """What is there and what is to do, before anything is played."""
 
-    every: list[Task]
-    missing: list[Task]
-    failed: list[Task]  # failed in an earlier run, and not to be repeated
-    have: dict[tuple[str, str], Stored]
+    every: list[CellTask]
+    missing: list[CellTask]
+    failed: list[CellTask]  # failed in an earlier run, and not to be repeated
+    have: dict[tuple[str, str], StoredCell]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExperimentRun:
     """What a run came to; ``result`` has what is there, even if it was stopped."""
 
     result: Result
-    counts: Counts
+    counts: CellCounts
     failures: list[Failure]
     timings: list[dict[str, str | int | float]] = field(repr=False)
 
@@ -84,7 +137,9 @@ class Outcome:
         return self.counts.left == 0
 
 
-def survey(what: Experiment, store: Store, rerun_failed: bool = False, force: bool = False) -> Work:
+def plan_run(
+    what: Experiment, store: CellStore, rerun_failed: bool = False, force: bool = False
+) -> RunPlan:
     """Return what a run would compute; all of it, if it is forced to."""
     have = {} if force else store.stored()
     lost = set() if rerun_failed else {(f.cell, f.policy) for f in store.failures()}
@@ -97,7 +152,7 @@ def survey(what: Experiment, store: Store, rerun_failed: bool = False, force: bo
             missing.append(task._replace(policies=again))
         elif absent:
             failed.append(task)
-    return Work(every, missing, failed, have)
+    return RunPlan(every, missing, failed, have)
 
 
 def run(
@@ -106,10 +161,10 @@ def run(
     *,
     engine: Engine | None = None,
     rerun_failed: bool = False,
-    work: Work | None = None,
+    work: RunPlan | None = None,
     stop: Callable[[], bool] = lambda: False,
-    progress: Callable[[Counts, str], None] = lambda counts, unit: None,
-) -> Outcome:
+    progress: Callable[[CellCounts, str], None] = lambda counts, unit: None,
+) -> ExperimentRun:
     """Compute what is missing of an experiment in a results folder, and return all of it.
 
     Parameters
@@ -129,9 +184,9 @@ def run(
     progress : callable
         Told how things stand after each unit, and the setting of that unit.
     """
-    store = Store(folder)
-    work = work or survey(what, store, rerun_failed)
-    counts = Counts(len(work.every), failed=len(work.failed))
+    store = CellStore(folder)
+    work = work or plan_run(what, store, rerun_failed)
+    counts = CellCounts(len(work.every), failed=len(work.failed))
     counts.cached = counts.total - len(work.missing) - counts.failed
     counts.pending.update(task.setting for task in work.missing)
     progress(counts, "")
@@ -145,13 +200,16 @@ def run(
             progress(counts, part.task.setting)
     cells = {task.cell for task in work.every}
     failures = [failure for failure in store.failures() if failure.cell in cells]
-    return Outcome(
+    return ExperimentRun(
         _result(what, work.every, store, have), counts, failures, _timings(work.every, have)
     )
 
 
 def _result(
-    what: Experiment, every: Sequence[Task], store: Store, have: dict[tuple[str, str], Stored]
+    what: Experiment,
+    every: Sequence[CellTask],
+    store: CellStore,
+    have: dict[tuple[str, str], StoredCell],
 ) -> Result:
     """Read all parts of the experiment; games that are not there leave gaps that are told."""
     slugs = [str(policy) for policy in what.plan.policies]
@@ -172,7 +230,7 @@ def _result(
 
 
 def _timings(
-    every: Sequence[Task], have: dict[tuple[str, str], Stored]
+    every: Sequence[CellTask], have: dict[tuple[str, str], StoredCell]
 ) -> list[dict[str, str | int | float]]:
     """Return plays and seconds by setting and policy, over all units that are kept."""
     sums: dict[tuple[str, str], Floats] = {}
@@ -191,3 +249,57 @@ def _timings(
         {"setting": setting, "policy": slug, "plays": int(plays), "seconds": float(seconds)}
         for (setting, slug), (plays, seconds) in sums.items()
     ]
+
+
+# ==== experiments.estimate
+# How long a run would take: from what its folder already took, or from a measured reference.
+
+
+def estimate_seconds(what: Experiment, work: RunPlan) -> float:
+    """Return the core-seconds that the missing units would take, about.
+
+    Units like those that the folder holds take what those took. Others take what the reference
+    took (``benchmarks/paper.py --reference`` measures it), by the ratio of a probe there and here;
+    a policy or setting that is not in it takes the mean of the others.
+    """
+    known: dict[tuple[str, str], list[float]] = {}
+    for (_, slug), part in work.have.items():
+        known.setdefault((part.path.parent.name, slug), []).append(part.seconds[slug])
+    pace = probe() / reference()["probe"] * what.plan.budget_plays / BUDGET_PLAYS
+    total = 0.0
+    for task in work.missing:
+        for slug in task.policies:
+            measured = known.get((safe_name(task.setting), slug))
+            total += float(np.mean(measured)) if measured else pace * _expected(task.setting, slug)
+        total += pace * _expected(task.setting, DRAWING)
+    return total
+
+
+def _expected(place: str, slug: str) -> float:
+    """Return the reference's seconds a unit."""
+    table: dict[str, dict[str, float]] = reference()["seconds"]
+    rows = [table[place]] if place in table else list(table.values())
+    found = [row[slug] for row in rows if slug in row]
+    others = [value for row in rows for name, value in row.items() if name != DRAWING]
+    return float(np.mean(found or others))
+
+
+@cache
+def reference() -> dict[str, Any]:
+    """Return the measured seconds a unit by setting and policy, with machine and date."""
+    read = files("bursar.experiments").joinpath("reference.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(read)
+    return loaded
+
+
+def probe() -> float:
+    """Return the seconds of a few small games on this machine, machine code being ready."""
+    (problem,) = setting("S-Br-50").problems(0)
+    players = [policy("omega-ucb:rho=0.25"), policy("ucb-sc-plus")]
+    taken = []
+    for _ in range(4):  # the first also compiles
+        start = thread_time()
+        for _game in match(problem, players, BUDGET_PLAYS * problem.min_cost, (1.0,), (0, 0, 0)):
+            pass
+        taken.append(thread_time() - start)
+    return min(taken[1:])

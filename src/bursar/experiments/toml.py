@@ -5,29 +5,98 @@ Python's own reader keeps no positions of keys, so the line of a key is looked u
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import json
 import re
+import sys
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from inspect import signature
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from bursar.errors import BursarError, InvalidInput, MissingData, nearest
 from bursar.experiments.experiment import FINE_SHARES, Experiment, experiment
-from bursar.experiments.own import policies_of, read_code
-from bursar.plan import BUDGET_PLAYS
+from bursar.policies import POLICIES, Policy
+from bursar.policies.slug import parse
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem
-from bursar.settings import Setting, own, setting
-from bursar.settings.own_setting import OwnSetting
+from bursar.settings import Setting, ad_export, setting
+from bursar.settings.ad_export import AdExportSetting
+from bursar.simulation.result import BUDGET_PLAYS
 
-__all__ = ["read", "text"]
+__all__ = ["policies_of", "read", "read_code", "text"]
+
+# ==== experiments.own
+# Policies of one's own: files that define them, loaded for a run.
+
+Code = tuple[tuple[str, bytes], ...]
+
+
+def read_code(paths: Iterable[Path]) -> Code:
+    """Return names and contents of files that define policies."""
+    found = []
+    for path in paths:
+        try:
+            found.append((path.name, path.read_bytes()))
+        except OSError as error:
+            raise InvalidInput(f"cannot read {str(path)!r}: {error.strerror}") from error
+    return tuple(found)
+
+
+def policies_of(slugs: Iterable[str], code: Code) -> tuple[Policy, ...]:
+    """Return the policies of slugs, among bursar's and those that the files define."""
+    table = dict(POLICIES)
+    for name, content in code:
+        for cls in _defined(_module(name, content)):
+            if cls.name in table:
+                raise InvalidInput(
+                    f"{name}: the policy name {cls.name!r} is taken; give yours another"
+                )
+            table[cls.name] = cls
+    return tuple(parse(slug, table) for slug in slugs)
+
+
+def _defined(module: ModuleType) -> list[type[Policy]]:
+    found = [
+        cls
+        for cls in vars(module).values()
+        if isinstance(cls, type) and issubclass(cls, Policy) and cls.__module__ == module.__name__
+    ]
+    if not found:
+        raise InvalidInput(f"{module.__name__} defines no policy; see examples/my_policy.py")
+    return found
+
+
+@lru_cache(maxsize=32)
+def _module(name: str, content: bytes) -> ModuleType:
+    """Run a file once a process, from a place of its own so that its machine code can be kept."""
+    mark = hashlib.sha256(content).hexdigest()[:16]
+    path = Path(tempfile.gettempdir()) / f"bursar-policies-{mark}" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    unique = f"bursar_own_{path.stem}_{mark}"
+    spec = importlib.util.spec_from_file_location(unique, path)
+    if spec is None or spec.loader is None:
+        raise InvalidInput(f"{name} must be a Python file that defines policies")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[unique] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[unique]
+        raise InvalidInput(f"{name} cannot be run: {type(error).__name__}: {error}") from error
+    return module
+
 
 _FIELDS = (
     "name", "title", "settings", "policies", "repetitions", "budget_plays", "budget", "shares",
     "seed", "overspend", "data", "policy_files", "problems", "ads",
 )  # fmt: skip
-_ADS = ("file", *list(signature(own.read).parameters)[1:])
+_ADS = ("file", *list(signature(ad_export.read_ad_export).parameters)[1:])
 _KINDS: dict[str, type[Problem]] = {
     "Bernoulli": Bernoulli,
     "Beta": Beta,
@@ -114,7 +183,7 @@ def _each(page: _Page, key: str, given: Any, make: Callable[[str], Any]) -> list
     return made
 
 
-def _own(page: _Page, given: dict[str, Any], beside: Path) -> tuple[OwnSetting, ...]:
+def _own(page: _Page, given: dict[str, Any], beside: Path) -> tuple[AdExportSetting, ...]:
     """Read the user's own ads as the table [ads] says."""
     if not given:
         return ()
@@ -126,7 +195,7 @@ def _own(page: _Page, given: dict[str, Any], beside: Path) -> tuple[OwnSetting, 
             raise page.error(f"[ads] misses {key}", "ads")
     options = {key: value for key, value in given.items() if key != "file"}
     try:
-        return own.read(beside / str(given["file"]), **options).settings
+        return ad_export.read_ad_export(beside / str(given["file"]), **options).settings
     except BursarError as error:
         raise page.error(str(error), "ads") from error
 

@@ -1,17 +1,17 @@
 """The ledger: an append-only log of events, each chained to the one before, kept in a store."""
 
-from bursar.ledger.event import GENESIS, Event, chained, decoded, encoded
+from bursar.ledger.event import GENESIS, Event, chained, decode_event, encode_event
 from bursar.ledger.memory import MemoryStore
-from bursar.ledger.store import Head, Session, Store
+from bursar.ledger.store import LogHead, LogWriter, Store
 
 __all__ = [
     "GENESIS",
     "Event",
-    "Head",
+    "LogHead",
+    "LogWriter",
     "MemoryStore",
-    "Session",
     "Store",
     "chained",
-    "decoded",
-    "encoded",
+    "decode_event",
+    "encode_event",
 ]

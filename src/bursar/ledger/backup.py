@@ -11,14 +11,20 @@ import apsw
 
 from bursar.errors import CorruptLedger, InvalidInput, StorageUnavailable
 from bursar.files import private_file, whole_file
+from bursar.ledger.chain import check_chain
 from bursar.ledger.event import Event
-from bursar.ledger.lock import FairLock
-from bursar.ledger.place import checked_place
-from bursar.ledger.sqlite_connection import connect, connect_reader, disconnect, failure
-from bursar.ledger.sqlite_rows import append, event_of
-from bursar.ledger.sqlite_schema import migrate, version
-from bursar.ledger.store import Head, Summary
-from bursar.ledger.verify import check_chain
+from bursar.ledger.locks import FairLock, check_location
+from bursar.ledger.sqlite_connection import (
+    append,
+    connect,
+    connect_reader,
+    disconnect,
+    event_of,
+    failure,
+    migrate,
+    version,
+)
+from bursar.ledger.store import CampaignTotals, LogHead
 
 __all__ = ["backup", "check_file", "restore"]
 
@@ -51,7 +57,7 @@ def check_file(connection: apsw.Connection) -> int:
         check_chain(
             name,
             ((event_of(row), row[5]) for row in connection.execute(_ROWS, (number,))),
-            Head(*head),
+            LogHead(*head),
         )
         for number, name, *head in campaigns
     )
@@ -64,7 +70,7 @@ def restore(source: Path, target: Path, *, replace: bool = False) -> int:
     grants nothing until somebody has reconciled it. With ``replace`` a ledger that is there, even
     one in use, becomes the backup in one transaction; a copy of what it was is kept beside it.
     """
-    source, target = source.resolve(), checked_place(target)
+    source, target = source.resolve(), check_location(target)
     if not source.is_file():
         raise StorageUnavailable(f"no backup at {str(source)!r}; see where it was put")
     if target.exists() and not replace:
@@ -121,8 +127,8 @@ def _mark(connection: apsw.Connection, epoch: int) -> None:
         for number, seq, ts, last, budget, spent, held in rows:
             now = max(ts + 1, time.time_ns() // 1000)
             event = Event(seq + 1, now, "restored", "", {"epoch": epoch})
-            summary = Summary("unreconciled", budget, spent, held, granted=False)
-            append(connection, number, Head(seq, ts, last), [event], summary)
+            summary = CampaignTotals("unreconciled", budget, spent, held, granted=False)
+            append(connection, number, LogHead(seq, ts, last), [event], summary)
 
 
 def _epoch(connection: apsw.Connection) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-__all__ = ["GENESIS", "Event", "chained", "decoded", "encoded"]
+__all__ = ["GENESIS", "Event", "chained", "decode_event", "encode_event"]
 
 GENESIS = bytes(16)
 """The hash before the first event."""
@@ -32,12 +32,12 @@ class Event(Struct, frozen=True, gc=False):
     body: dict[str, Any]
 
 
-def encoded(body: dict[str, Any]) -> bytes:
+def encode_event(body: dict[str, Any]) -> bytes:
     """Return the body of an event as bytes: the same for the same meaning."""
     return _ENCODER.encode(body)
 
 
-def decoded(data: bytes | str) -> dict[str, Any]:
+def decode_event(data: bytes | str) -> dict[str, Any]:
     """Return the body that bytes stand for."""
     body: dict[str, Any] = _DECODER.decode(data)
     return body

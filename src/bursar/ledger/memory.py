@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from bursar.errors import CampaignExists, UnknownCampaign
-from bursar.ledger.event import GENESIS, Event, chained, encoded
-from bursar.ledger.store import Head, Standing, Summary
+from bursar.ledger.event import GENESIS, Event, chained, encode_event
+from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead
 
 __all__ = ["MemoryStore"]
 
@@ -20,11 +20,11 @@ class _Log:
         self.lock = threading.RLock()
         self.events: list[Event] = []
         self.seq = 0
-        self.summary: Summary | None = None
+        self.summary: CampaignTotals | None = None
         self._indexed = 0  # events that are in the next
         self._decisions: defaultdict[str, list[Event]] = defaultdict(list)
         self._kept: tuple[int, bytes] | None = None
-        self._before: tuple[int, Summary | None, tuple[int, bytes] | None] = 0, None, None
+        self._before: tuple[int, CampaignTotals | None, tuple[int, bytes] | None] = 0, None, None
 
     def __enter__(self) -> _Log:
         self.lock.acquire()
@@ -40,10 +40,10 @@ class _Log:
         self.lock.release()
 
     @property
-    def head(self) -> Head:
+    def head(self) -> LogHead:
         last = self.events[-1]
         # hashes are made when the log is read: nothing in memory can be tampered with in between
-        return Head(last.seq, last.ts, b"")
+        return LogHead(last.seq, last.ts, b"")
 
     def after(self, seq: int) -> list[Event]:
         return self.events[seq:]
@@ -56,15 +56,15 @@ class _Log:
             self._indexed = len(self.events)
         return list(self._decisions.get(decision, ()))
 
-    def append(self, events: Sequence[Event], summary: Summary) -> None:
+    def append(self, events: Sequence[Event], summary: CampaignTotals) -> None:
         self.events += events
         self.summary = summary
         self.seq = events[-1].seq
 
-    def standing(self, name: str) -> Standing:
+    def standing(self, name: str) -> CampaignRow:
         """Return the row of this log."""
         assert self.summary is not None  # there is one from the first event on
-        return Standing(name, *self.summary[:4], *self.head[:2])
+        return CampaignRow(name, *self.summary[:4], *self.head[:2])
 
     def snapshot(self) -> tuple[int, bytes] | None:
         return self._kept
@@ -86,7 +86,7 @@ class MemoryStore:
         """Return the campaigns there are."""
         return sorted(self._logs)
 
-    def create(self, name: str, first: Event, summary: Summary) -> None:
+    def create(self, name: str, first: Event, summary: CampaignTotals) -> None:
         """Start a campaign."""
         if name in self._logs:
             raise CampaignExists(f"there is a campaign {name!r} already; give another name")
@@ -105,11 +105,11 @@ class MemoryStore:
         """Yield events with their hashes."""
         before = GENESIS
         for event in list(MemoryStore.session(self, name).events):
-            before = chained(before, event, encoded(event.body))
+            before = chained(before, event, encode_event(event.body))
             if event.seq > after:
                 yield event, before
 
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[CampaignRow]:
         """Return the row of every campaign."""
         return [self._logs[name].standing(name) for name in self.names()]
 

@@ -14,10 +14,10 @@ from typing import NamedTuple, Protocol
 
 from bursar.ledger.event import Event
 
-__all__ = ["Head", "Session", "Standing", "Store", "Summary"]
+__all__ = ["CampaignRow", "CampaignTotals", "LogHead", "LogWriter", "Store"]
 
 
-class Head(NamedTuple):
+class LogHead(NamedTuple):
     """Where a log ends: number, time and hash of its last event."""
 
     seq: int
@@ -25,7 +25,7 @@ class Head(NamedTuple):
     hash: bytes
 
 
-class Summary(NamedTuple):
+class CampaignTotals(NamedTuple):
     """What a campaign's row tells without reading its log; units of money as in the log.
 
     Stores keep it beside the log in the same transaction and let the database refuse what can never
@@ -39,7 +39,7 @@ class Summary(NamedTuple):
     granted: bool  # whether this transaction made a new hold
 
 
-class Standing(NamedTuple):
+class CampaignRow(NamedTuple):
     """A campaign's row as it stands: units of money as in the log, ``ts`` of its last event."""
 
     name: str
@@ -51,11 +51,11 @@ class Standing(NamedTuple):
     ts: int
 
 
-class Session(Protocol):
+class LogWriter(Protocol):
     """One transaction on the log of one campaign."""
 
     @property
-    def head(self) -> Head:
+    def head(self) -> LogHead:
         """Where the log ends."""
 
     @property
@@ -68,7 +68,7 @@ class Session(Protocol):
     def of(self, decision: str) -> list[Event]:
         """Return the events of one decision, in order."""
 
-    def append(self, events: Sequence[Event], summary: Summary) -> None:
+    def append(self, events: Sequence[Event], summary: CampaignTotals) -> None:
         """Add events that follow the head; they are durable when the session ends."""
 
     def snapshot(self) -> tuple[int, bytes] | None:
@@ -86,16 +86,16 @@ class Store(Protocol):
     def names(self) -> list[str]:
         """Return the campaigns there are."""
 
-    def create(self, name: str, first: Event, summary: Summary) -> None:
+    def create(self, name: str, first: Event, summary: CampaignTotals) -> None:
         """Start a campaign with its first event (number 1); refuse a name that is taken."""
 
-    def session(self, name: str) -> AbstractContextManager[Session]:
+    def session(self, name: str) -> AbstractContextManager[LogWriter]:
         """Open a transaction on a campaign; refuse a name that is not there."""
 
     def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
         """Yield committed events with their stored hashes, without keeping writers waiting."""
 
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[CampaignRow]:
         """Return the row of every campaign, by name, without reading any log."""
 
     def campaigns_of(self, decision: str) -> list[str]:

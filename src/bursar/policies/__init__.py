@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from bursar.policies.b_greedy import BGreedy
-from bursar.policies.base import Policy
+from bursar.policies.base import Learner, Policy
 from bursar.policies.bts import BTS
 from bursar.policies.budget_ucb import BudgetUCB
-from bursar.policies.discounted import DiscountedOmegaStarUCB, DiscountedOmegaUCB
 from bursar.policies.eps_first import EpsFirst
 from bursar.policies.kl_ucb_sc import KLUCBSCPlus
 from bursar.policies.kube import KUBE, FractionalKUBE
-from bursar.policies.learner import Learner
 from bursar.policies.mrcb import MRCB
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB
+from bursar.policies.omega_discounted import DiscountedOmegaStarUCB, DiscountedOmegaUCB
+from bursar.policies.omega_sliding import SlidingOmegaStarUCB, SlidingOmegaUCB
 from bursar.policies.pd_bwk import PDBwK
 from bursar.policies.pooled_gittins import PooledGittins
-from bursar.policies.sliding import SlidingOmegaStarUCB, SlidingOmegaUCB
 from bursar.policies.slug import parse
 from bursar.policies.ucb_b2 import UCBB2
 from bursar.policies.ucb_bv import UCBBV1, UCBBV2

@@ -18,13 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bursar.arms import Arms, Game, argmax, first_unplayed
-from bursar.bounds import ratio
-from bursar.checks import Floats
-from bursar.compiled import compiled
-from bursar.policies.base import Policy
-from bursar.policies.scale import Facts
-from bursar.stream import Stream, below, uniform
+from bursar.jit.arms import Arms, Game, argmax, first_unplayed
+from bursar.jit.bounds import ratio
+from bursar.jit.compile import compiled
+from bursar.jit.rng import Stream, below, uniform
+from bursar.policies.base import Policy, PolicyContext
+from bursar.validation import Floats
 
 __all__ = ["BGreedy"]
 
@@ -88,9 +87,9 @@ class BGreedy(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(), cls(alpha=4.0))
 
-    def parameters(self, facts: Facts) -> Params:
+    def parameters(self, facts: PolicyContext) -> Params:
         return Params(self.alpha)
 
     def exploration(self, arms: int, plays: int) -> float:
         """Return the probability that the next arm is a random one."""
-        return float(epsilon(self.parameters(Facts(arms)), float(arms), float(plays)))
+        return float(epsilon(self.parameters(PolicyContext(arms)), float(arms), float(plays)))

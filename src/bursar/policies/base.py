@@ -6,15 +6,14 @@ index give ``index`` and ``clock``, those that draw at random give a ``choose`` 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bursar.arms import Arms, new_arms
-from bursar.checks import Floats, columns_of, inside, numbers, positive, real, require, shaped
 from bursar.errors import (
     InvalidInput,
     InvalidParameter,
@@ -23,12 +22,193 @@ from bursar.errors import (
     UnknownParameter,
     nearest,
 )
+from bursar.jit.arms import Arms, new_arms, new_game
+from bursar.jit.rng import new_stream
 from bursar.policies import kernels
-from bursar.policies.learner import Learner
-from bursar.policies.scale import Facts, Range, Scale
-from bursar.policies.slug import checked, kinds_of
+from bursar.policies.slug import check_params, kinds_of
+from bursar.validation import (
+    Floats,
+    columns_of,
+    inside,
+    numbers,
+    positive,
+    real,
+    require,
+    shaped,
+    whole,
+)
 
-__all__ = ["Policy"]
+__all__ = ["Learner", "Policy", "PolicyContext", "Range", "Scale"]
+
+# ==== policies.scale
+# The map between a user's units and the [0, 1] of the formulas, and what a game tells a policy.
+
+Range = tuple[float, float]
+_LEAST, _MOST = 1e-100, 1e100  # so that no quotient of two ranges overflows
+
+
+class PolicyContext(NamedTuple):
+    """What a game tells a policy before the first play; ``None`` for what nobody knows."""
+
+    arms: int
+    budget: float | None = None
+    min_cost: float | None = None
+    scale: Scale | None = None
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Shift and width of rewards and costs.
+
+    Most policies are stated for [0, 1]: their data are divided by the upper end and not shifted,
+    because a shift would change reward per cost. The omega policies take any [low, high] directly.
+    """
+
+    reward_low: float = 0.0
+    reward_width: float = 1.0
+    cost_low: float = 0.0
+    cost_width: float = 1.0
+
+    @classmethod
+    def of(cls, policy: Policy, reward_range: Range, cost_range: Range) -> Scale:
+        """Return the scale a policy uses for data in these ranges; refuse ranges it cannot take."""
+        reward_range = _checked("reward_range", reward_range)
+        cost_range = _checked("cost_range", cost_range)
+        if cost_range[0] < 0.0:
+            raise InvalidInput(
+                f"cost_range must start at 0 or above, got {cost_range!r}; costs cannot be negative"
+            )
+        if policy.any_range:
+            return cls(
+                reward_range[0],
+                reward_range[1] - reward_range[0],
+                cost_range[0],
+                cost_range[1] - cost_range[0],
+            )
+        if reward_range[0] < 0.0:
+            raise InvalidInput(
+                f"{policy.name}: reward_range must start at 0 or above, got {reward_range!r};"
+                " omega-ucb and omega-star-ucb take any range"
+            )
+        return cls(0.0, float(reward_range[1]), 0.0, float(cost_range[1]))
+
+    def reward_in(self, reward: Any) -> Any:
+        """Map rewards into [0, 1]."""
+        return (reward - self.reward_low) / self.reward_width
+
+    def cost_in(self, cost: Any) -> Any:
+        """Map costs into [0, 1]."""
+        return (cost - self.cost_low) / self.cost_width
+
+    def ratio_out(self, ratio: Any) -> Any:
+        """Map reward per cost back into the user's units."""
+        return ratio * (self.reward_width / self.cost_width)
+
+
+def _checked(name: str, given: Any) -> Range:
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"{name} must be two numbers, (low, high), got {given!r}; for example (0, 1)"
+        ) from None
+    if not (_LEAST < high - low < _MOST and abs(low) < _MOST and abs(high) < _MOST):
+        raise InvalidInput(
+            f"{name} must be two finite numbers, the lower first, got {(low, high)!r};"
+            f" they may be {_LEAST:g} to {_MOST:g} apart"
+        )
+    return low, high
+
+
+# ==== policies.learner
+# A policy at work: it chooses arms one at a time and learns from what they cost and bring.
+
+
+class Learner:
+    """The state of one game: statistics of each arm, the game so far, the policy's random stream.
+
+    Examples
+    --------
+    >>> import bursar
+    >>> learner = bursar.policy("omega-star-ucb:rho=0.25").learner(arms=2)
+    >>> for _ in range(6):
+    ...     arm = learner.choose()
+    ...     learner.record(arm, reward=[0.9, 0.4][arm], cost=[0.5, 0.5][arm])
+    >>> learner.plays_per_arm.tolist()
+    [4, 2]
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        arms: int,
+        seed: int | tuple[int, ...],
+        budget: float | None,
+        min_cost: float | None,
+        reward_range: Range,
+        cost_range: Range,
+    ) -> None:
+        arms = whole("arms", arms, 1, "a game needs an arm to play")
+        self.policy = policy
+        self.scale = Scale.of(policy, reward_range, cost_range)
+        self._ranges = reward_range, cost_range
+        facts = policy._facts(arms, budget, min_cost, self.scale)
+        for name in policy.needs:
+            policy._known(facts, name)
+        self.parameters = policy.parameters(facts)
+        self.arms = new_arms(arms)
+        self.game = new_game(math.inf if facts.budget is None else facts.budget, policy.ties)
+        self.memory: Floats = np.zeros(policy.memory_size(arms))
+        self.stream = new_stream(*(seed if isinstance(seed, tuple) else (seed,)))
+        self._decide = kernels.of(type(policy), "decide")
+        self._learn = kernels.of(type(policy), "learn")
+
+    def choose(self) -> int:
+        """Return the arm to play next; each call is a decision of its own: record its outcome."""
+        return int(self._decide(self.parameters, self.arms, self.game, self.memory, self.stream))
+
+    def record(self, arm: int, reward: float, cost: float) -> None:
+        """Learn what a play of an arm brought and cost."""
+        if whole("arm", arm, 0, "give what choose() returned") >= self.arms.size:
+            raise InvalidInput(f"arm must be in 0…{self.arms.size - 1}, got {arm!r}")
+        for name, value, (low, high) in zip(
+            ("reward", "cost"), (reward, cost), self._ranges, strict=True
+        ):
+            if not low <= real(name, value) <= high:  # false for NaN too
+                raise InvalidInput(
+                    f"{name} must be in its range [{low:g}, {high:g}], got {value!r};"
+                    f" start the learner with {name}_range=(low, high) that fits the data"
+                )
+        scale = self.scale
+        self._learn(
+            self.parameters,
+            self.arms,
+            self.game,
+            self.memory,
+            arm,
+            float(scale.reward_in(reward)),
+            float(scale.cost_in(cost)),
+            self.stream,
+        )
+
+    @property
+    def plays_per_arm(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """Plays of each arm."""
+        return self.arms["n"].astype(np.int64)
+
+    @property
+    def spent(self) -> float:
+        """What all plays cost, in the user's units."""
+        per_arm = self.arms["cost"] * self.scale.cost_width + self.arms["n"] * self.scale.cost_low
+        return float(per_arm.sum())
+
+    @property
+    def earned(self) -> float:
+        """What all plays brought, in the user's units."""
+        scale = self.scale
+        per_arm = self.arms["reward"] * scale.reward_width + self.arms["n"] * scale.reward_low
+        return float(per_arm.sum())
+
 
 Function = Callable[..., Any]
 
@@ -69,7 +249,7 @@ class Policy:
     def __post_init__(self) -> None:
         """Check the parameters; policies with parameters of their own extend this."""
         for key, kind in kinds_of(self).items():
-            value = checked(self.name, key, kind, getattr(self, key))
+            value = check_params(self.name, key, kind, getattr(self, key))
             object.__setattr__(self, key, value)  # an int where a float belongs becomes one
         self._require(self.ties in ("random", "first"), "ties", "'random' or 'first'")
 
@@ -78,7 +258,7 @@ class Policy:
         """Yield policies with typical parameters, for the tests that all policies take."""
         yield cls()
 
-    def parameters(self, facts: Facts) -> tuple[float, ...]:
+    def parameters(self, facts: PolicyContext) -> tuple[float, ...]:
         """Return what the compiled functions get as ``p``: a named tuple of numbers."""
         return ()
 
@@ -202,7 +382,7 @@ class Policy:
 
     def _facts(
         self, arms: int, budget: float | None, min_cost: float | None, scale: Scale
-    ) -> Facts:
+    ) -> PolicyContext:
         """Gather what is known, in units of the formulas; own parameters come before the game's."""
         if budget is not None:
             positive("budget", budget, "give what may be spent")
@@ -210,7 +390,7 @@ class Policy:
             positive("min_cost", min_cost, "give a lower bound of the mean costs, or None")
         own = getattr(self, "min_cost", None)
         known = own if own is not None else min_cost
-        return Facts(
+        return PolicyContext(
             arms,
             None if budget is None else budget / scale.cost_width,
             None if known is None else known / scale.cost_width,
@@ -222,7 +402,7 @@ class Policy:
             value = getattr(self, name)
             raise InvalidParameter(f"{self.name}: {name} must be {domain}, got {value!r}")
 
-    def _known(self, facts: Facts, name: str) -> float:
+    def _known(self, facts: PolicyContext, name: str) -> float:
         value = getattr(facts, name)
         if value is None:
             way = f"{name}=…" if name == "budget" else f"{name}=…, or {self.name}:{name}=…"

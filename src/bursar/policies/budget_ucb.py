@@ -17,9 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bursar.compiled import compiled
-from bursar.policies.base import Policy
-from bursar.policies.scale import Facts
+from bursar.jit.compile import compiled
+from bursar.policies.base import Policy, PolicyContext
 
 __all__ = ["BudgetUCB"]
 
@@ -77,7 +76,7 @@ class BudgetUCB(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(min_cost=0.01), cls(min_cost=0.1, variant="authors"))
 
-    def parameters(self, facts: Facts) -> Params:
+    def parameters(self, facts: PolicyContext) -> Params:
         authors = self.variant == "authors"
         factor = self.factor if self.factor is not None else (2.0 if authors else 1.0)
         return Params(self._known(facts, "min_cost"), factor, 1.0 if authors else 0.0)

@@ -17,13 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bursar.arms import Arms, Game, argmax
-from bursar.bounds import ratio
-from bursar.checks import Floats
-from bursar.compiled import compiled
-from bursar.policies.base import Policy
-from bursar.policies.scale import Facts
-from bursar.stream import Stream
+from bursar.jit.arms import Arms, Game, argmax
+from bursar.jit.bounds import ratio
+from bursar.jit.compile import compiled
+from bursar.jit.rng import Stream
+from bursar.policies.base import Policy, PolicyContext
+from bursar.validation import Floats
 
 __all__ = ["EpsFirst"]
 
@@ -109,5 +108,5 @@ class EpsFirst(Policy):
     def memory_size(self, arms: int) -> int:
         return 1
 
-    def parameters(self, facts: Facts) -> Params:
+    def parameters(self, facts: PolicyContext) -> Params:
         return Params(self.eps, float(self.update_in_exploitation))

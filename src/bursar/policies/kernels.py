@@ -4,9 +4,6 @@ A template calls names that it does not define (`index`, `clock`, `scores`, `cho
 `remember`); a policy class provides them. So a formula is written once, in the policy's file, and
 the same machine code serves a table of indices, a single choice and a whole simulated game.
 """
-# mypy: disable-error-code="name-defined, no-any-return"
-# ruff: noqa: F821
-# (the free names of the templates are bound by `of`)
 
 from __future__ import annotations
 
@@ -16,15 +13,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from bursar.arms import Arms, Game, add, argmax, first_unplayed
-from bursar.checks import Floats
-from bursar.compiled import compiled, specialize
-from bursar.stream import Stream, uniform
+from bursar.jit.arms import Arms, Game, add, argmax, first_unplayed
+from bursar.jit.compile import compiled, specialize
+from bursar.jit.rng import Stream, uniform
+from bursar.validation import Floats
 
 if TYPE_CHECKING:
     from bursar.policies.base import Policy
 
 __all__ = ["of"]
+
+# mypy: disable-error-code="name-defined, no-any-return"
+# ruff: noqa: F821
+# (the free names of the templates are bound by `of`)
 
 
 @compiled

@@ -18,10 +18,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bursar.compiled import compiled
-from bursar.divergence import ball_ratio, box_ratio
-from bursar.policies.base import Policy
-from bursar.policies.scale import Facts
+from bursar.jit.compile import compiled
+from bursar.jit.divergence import ball_ratio, box_ratio
+from bursar.policies.base import Policy, PolicyContext
 from bursar.policies.ucb_sc import log_share
 
 __all__ = ["KLUCBSCPlus"]
@@ -69,5 +68,5 @@ class KLUCBSCPlus(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(), cls(plus=False), cls(region="box"))
 
-    def parameters(self, facts: Facts) -> Params:
+    def parameters(self, facts: PolicyContext) -> Params:
         return Params(float(self.plus), float(self.region == "box"))

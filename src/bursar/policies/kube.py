@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bursar.arms import Arms, Game, argmax, first_unplayed, new_game
-from bursar.checks import Floats, columns_of, real
-from bursar.compiled import compiled
 from bursar.errors import InvalidInput
+from bursar.jit.arms import Arms, Game, argmax, first_unplayed, new_game
+from bursar.jit.compile import compiled
+from bursar.jit.rng import Stream, new_stream, uniform
 from bursar.policies.base import Policy
-from bursar.stream import Stream, new_stream, uniform
+from bursar.validation import Floats, columns_of, real
 
 __all__ = ["KUBE", "FractionalKUBE"]
 

@@ -21,14 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bursar.arms import Arms, Game, argmax, first_unplayed, new_game
-from bursar.bounds import ratio
-from bursar.checks import Floats, columns_of, inside, require, whole
-from bursar.compiled import compiled
 from bursar.errors import InvalidParameter
-from bursar.policies.base import Policy
-from bursar.policies.scale import Facts
-from bursar.stream import Stream, below, new_stream
+from bursar.jit.arms import Arms, Game, argmax, first_unplayed, new_game
+from bursar.jit.bounds import ratio
+from bursar.jit.compile import compiled
+from bursar.jit.rng import Stream, below, new_stream
+from bursar.policies.base import Policy, PolicyContext
+from bursar.validation import Floats, columns_of, inside, require, whole
 
 __all__ = ["MRCB", "best_set"]
 
@@ -188,7 +187,7 @@ class MRCB(Policy):
             )
         return self.set_size
 
-    def parameters(self, facts: Facts) -> Params:
+    def parameters(self, facts: PolicyContext) -> Params:
         return Params(self.kappa, self.set_size)
 
     def best_set(
@@ -207,7 +206,7 @@ class MRCB(Policy):
         r, c = inside(r, 0.0, 1.0, "mean_reward"), inside(c, 0.0, 1.0, "mean_cost")
         whole("rounds", rounds, 1, "give the rounds played so far")
         self.memory_size(count.size)
-        now = clock(self.parameters(Facts(count.size)), float(rounds))
+        now = clock(self.parameters(PolicyContext(count.size)), float(rounds))
         pairs: Any = [optimistic(*row, now) for row in zip(count, r, c, strict=True)]
         u, l_ = (np.array(column) for column in zip(*pairs, strict=True))
         chosen = best_set(u, l_, self.set_size, new_game(math.inf, "first"), new_stream(0))

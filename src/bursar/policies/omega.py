@@ -17,10 +17,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from bursar.bounds import eta_of, lower, upper
-from bursar.compiled import compiled
-from bursar.policies.base import Policy
-from bursar.policies.scale import Facts, Scale
+from bursar.jit.bounds import eta_of, lower, upper
+from bursar.jit.compile import compiled
+from bursar.policies.base import Policy, PolicyContext, Scale
 
 __all__ = ["OmegaStarUCB", "OmegaUCB"]
 
@@ -117,7 +116,7 @@ class OmegaUCB(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(rho=rho) for rho in (1 / 64, 1 / 4, 1.0))
 
-    def parameters(self, facts: Facts) -> Params:
+    def parameters(self, facts: PolicyContext) -> Params:
         scale = facts.scale or Scale()
         return Params(
             self.rho,
@@ -154,6 +153,6 @@ class OmegaStarUCB(OmegaUCB):
         self._require(self.min_samples >= 1, "min_samples", "1 or more")
         self._require(0.0 <= self.eta_min <= 1.0, "eta_min", "in [0, 1]")
 
-    def parameters(self, facts: Facts) -> Params:
+    def parameters(self, facts: PolicyContext) -> Params:
         params = super().parameters(facts)
         return params._replace(min_samples=float(self.min_samples), eta_min=self.eta_min)

@@ -23,12 +23,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bursar.arms import Arms, Game, argmax, first_unplayed
-from bursar.checks import Floats
-from bursar.compiled import compiled
-from bursar.policies.base import Policy
-from bursar.policies.scale import Facts
-from bursar.stream import Stream
+from bursar.jit.arms import Arms, Game, argmax, first_unplayed
+from bursar.jit.compile import compiled
+from bursar.jit.rng import Stream
+from bursar.policies.base import Policy, PolicyContext
+from bursar.validation import Floats
 
 __all__ = ["PDBwK"]
 
@@ -114,7 +113,7 @@ class PDBwK(Policy):
     def memory_size(self, arms: int) -> int:
         return 2
 
-    def parameters(self, facts: Facts) -> Params:
+    def parameters(self, facts: PolicyContext) -> Params:
         if self.c_rad is not None and self.horizon is None:
             return Params(self.c_rad, 0.0, 0.0)
         budget = self._known(facts, "budget")

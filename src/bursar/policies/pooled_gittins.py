@@ -6,8 +6,8 @@ The index of an arm is the largest reward per cost that is still worth hoping fo
 
 A = n/eta + 2 counts an arm's plays as Bernoulli trials of the same variance, with two trials at the
 mean of all arms before the first; eta is the variance over the largest possible, shrunk to that of
-all arms (:mod:`bursar.policies.pool`). z is the boundary of optimal stopping with n plays done and
-as many left as the rest of the budget pays for (:mod:`bursar.horizon`): the Gittins index with a
+all arms (:mod:`bursar.policies.gittins_index`). z is the boundary of optimal stopping with n plays done and
+as many left as the rest of the budget pays for (:mod:`bursar.policies.gittins_index`): the Gittins index with a
 finite horizon. An arm is tried again as long as the rest of the budget could pay it back.
 
 Derivation and measurements: docs/less-regret.md (2026). The boundary is that of Lai (1987), Annals
@@ -23,15 +23,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bursar.arms import Arms, Game, argmax
-from bursar.checks import Floats
-from bursar.compiled import compiled
-from bursar.horizon import hope
-from bursar.policies.base import Policy
-from bursar.policies.pool import COUNT, add_up, eta, pooled, share_of
-from bursar.policies.scale import Facts
-from bursar.region import allows, largest_ratio
-from bursar.stream import Stream
+from bursar.jit.arms import Arms, Game, argmax
+from bursar.jit.compile import compiled
+from bursar.jit.rng import Stream
+from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.gittins_index import (
+    COUNT,
+    add_up,
+    allows,
+    eta,
+    hope,
+    largest_ratio,
+    pooled,
+    share_of,
+)
+from bursar.validation import Floats
 
 __all__ = ["PooledGittins"]
 
@@ -217,7 +223,7 @@ class PooledGittins(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(), cls(horizon=0.5), cls(pool=False))
 
-    def parameters(self, facts: Facts) -> Params:
+    def parameters(self, facts: PolicyContext) -> Params:
         return Params(self.horizon, float(self.pool), self._known(facts, "budget"))
 
     def recall_size(self, arms: int) -> int:

@@ -13,7 +13,7 @@ from bursar.errors import InvalidParameter, InvalidSlug, UnknownParameter, Unkno
 if TYPE_CHECKING:
     from bursar.policies.base import Policy
 
-__all__ = ["checked", "kinds_of", "parse"]
+__all__ = ["check_params", "kinds_of", "parse"]
 
 _TRUTH = {"true": True, "false": False}
 _KINDS: dict[str, tuple[str, Any]] = {
@@ -57,7 +57,7 @@ def kinds_of(cls: Any) -> dict[str, str]:
     }
 
 
-def checked(name: str, key: str, kind: str, value: Any) -> Any:
+def check_params(name: str, key: str, kind: str, value: Any) -> Any:
     """Return a parameter given in Python as its type; say so if it is of another."""
     base, _, rest = kind.partition(" | ")
     if value is None and rest == "None":

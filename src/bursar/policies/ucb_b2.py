@@ -19,9 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bursar.compiled import compiled
-from bursar.policies.base import Policy
-from bursar.policies.scale import Facts
+from bursar.jit.compile import compiled
+from bursar.policies.base import Policy, PolicyContext
 
 __all__ = ["UCBB2"]
 
@@ -112,6 +111,6 @@ class UCBB2(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(), cls(min_cost=0.05), cls(variant="authors"))
 
-    def parameters(self, facts: Facts) -> Params:
+    def parameters(self, facts: PolicyContext) -> Params:
         known = 0.0 if facts.min_cost is None else facts.min_cost
         return Params(self.alpha, known, float(self.variant == "authors"))

@@ -21,11 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bursar.arms import Arms, Game
-from bursar.checks import Floats
-from bursar.compiled import compiled
-from bursar.policies.base import Policy
-from bursar.policies.scale import Facts
+from bursar.jit.arms import Arms, Game
+from bursar.jit.compile import compiled
+from bursar.policies.base import Policy, PolicyContext
+from bursar.validation import Floats
 
 __all__ = ["UCBBV1", "UCBBV2"]
 
@@ -104,7 +103,7 @@ class UCBBV1(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(min_cost=0.2), cls(min_cost=0.9))
 
-    def parameters(self, facts: Facts) -> Params:
+    def parameters(self, facts: PolicyContext) -> Params:
         return Params(self._known(facts, "min_cost"))
 
 

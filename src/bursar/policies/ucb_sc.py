@@ -18,9 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bursar.compiled import compiled
-from bursar.policies.base import Policy
-from bursar.policies.scale import Facts
+from bursar.jit.compile import compiled
+from bursar.policies.base import Policy, PolicyContext
 
 __all__ = ["UCBSCPlus", "log_share"]
 
@@ -80,5 +79,5 @@ class UCBSCPlus(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(), cls(plus=False), cls(variant="authors"))
 
-    def parameters(self, facts: Facts) -> Params:
+    def parameters(self, facts: PolicyContext) -> Params:
         return Params(float(self.plus), 1.0 if self.variant == "authors" else 0.0)

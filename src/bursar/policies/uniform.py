@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bursar.arms import Arms, Game
-from bursar.checks import Floats
-from bursar.compiled import compiled
+from bursar.jit.arms import Arms, Game
+from bursar.jit.compile import compiled
+from bursar.jit.rng import Stream, below
 from bursar.policies.base import Policy
-from bursar.stream import Stream, below
+from bursar.validation import Floats
 
 __all__ = ["Uniform"]
 

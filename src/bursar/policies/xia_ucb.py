@@ -20,9 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bursar.compiled import compiled
-from bursar.policies.base import Policy
-from bursar.policies.scale import Facts
+from bursar.jit.compile import compiled
+from bursar.policies.base import Policy, PolicyContext
 
 __all__ = ["CUCB", "IUCB", "MUCB"]
 
@@ -81,7 +80,7 @@ class _XiaUCB(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(), cls(alpha=1.0), cls(variant="authors"))
 
-    def parameters(self, facts: Facts) -> Params:
+    def parameters(self, facts: PolicyContext) -> Params:
         return Params(self.alpha, 1.0 if self.variant == "authors" else 0.0)
 
 

@@ -3,17 +3,17 @@
 from bursar.problems.base import Problem
 from bursar.problems.bernoulli import Bernoulli
 from bursar.problems.beta import Beta
-from bursar.problems.changing import Changing
 from bursar.problems.empirical import Empirical
 from bursar.problems.generalized import GeneralizedBernoulli
+from bursar.problems.nonstationary import Nonstationary
 from bursar.problems.sampled import Sampled
 
 __all__ = [
     "Bernoulli",
     "Beta",
-    "Changing",
     "Empirical",
     "GeneralizedBernoulli",
+    "Nonstationary",
     "Problem",
     "Sampled",
 ]

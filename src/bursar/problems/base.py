@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bursar.checks import Floats, columns_of, require
 from bursar.errors import InvalidInput
+from bursar.validation import Floats, columns_of, require
 
 __all__ = ["Arms", "Draws", "Problem"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bursar.checks import real, whole
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
+from bursar.validation import real, whole
 
 __all__ = ["Bernoulli"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bursar.checks import columns_of, require
 from bursar.problems.base import Arms, Draws, Problem
+from bursar.validation import columns_of, require
 
 __all__ = ["Beta"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bursar.checks import Floats, columns_of
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
+from bursar.validation import Floats, columns_of
 
 __all__ = ["Empirical"]
 

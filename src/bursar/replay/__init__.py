@@ -20,18 +20,15 @@ beyond is not extrapolated. Rows are taken as draws of one distribution: with dr
 an arm changes what it brings later, a replay answers another question.
 """
 
-from bursar.replay.answer import replay
-from bursar.replay.estimate import Estimate
-from bursar.replay.fixed import ArmValue, arm_values
-from bursar.replay.log import Log
-from bursar.replay.reading import read
-from bursar.replay.support import Support, support
-from bursar.replay.value import Value
+from bursar.replay.estimators import ArmValue, ReplayEstimate, arm_values
+from bursar.replay.evaluate import replay
+from bursar.replay.log import Log, read
+from bursar.replay.support import Support, Value, support
 
 __all__ = [
     "ArmValue",
-    "Estimate",
     "Log",
+    "ReplayEstimate",
     "Support",
     "Value",
     "arm_values",

@@ -2,19 +2,163 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from numbers import Real
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bursar.checks import Floats
-from bursar.errors import InvalidInput
-from bursar.replay.row import COLUMNS, Row, checked_rows
-from bursar.settings.ads import Exclusions
+from bursar.errors import InvalidInput, MissingData, UnknownParameter, nearest
+from bursar.extras import import_extra
+from bursar.settings.csv_table import is_blank, read_content, read_listing
+from bursar.settings.facebook import Exclusions
+from bursar.validation import Floats
 
-__all__ = ["Log"]
+__all__ = ["COLUMNS", "NEEDED", "CheckedRows", "Log", "LogRow", "check_rows", "read"]
+
+# ==== replay.row
+# A row of a log, and what must be true of it before it counts.
+
+NEEDED = ("arm", "propensity", "cost", "reward")
+COLUMNS = (*NEEDED, "decision", "time", "available")
+
+
+class LogRow(NamedTuple):
+    """A row as it was read: texts from CSV, anything from Parquet; ``None`` for nothing."""
+
+    arm: Any
+    propensity: Any
+    cost: Any
+    reward: Any
+    decision: Any = None
+    time: Any = None
+    available: Any = None
+
+
+class CheckedRows(NamedTuple):
+    """A row that counts; a propensity of NaN means that the log has none for it."""
+
+    line: int
+    arm: str
+    propensity: float
+    cost: float
+    reward: float
+    time: float
+    available: frozenset[str] | None
+
+
+def check_rows(
+    rows: Iterable[tuple[int, LogRow]],
+    timed: bool,
+    called: dict[str, str],
+    left_out: Exclusions,
+    unweighted: Exclusions,
+) -> Iterator[CheckedRows]:
+    """Yield the rows that count; note the others by reason, columns by the names they have."""
+    seen: set[str] = set()
+    for line, row in rows:
+        found = _checked(line, row, timed, called)
+        if isinstance(found, str):
+            left_out.add(line, found)
+            continue
+        decision = _text(row.decision)
+        if decision and decision in seen:
+            left_out.add(line, f"{called['decision']} was there before")
+            continue
+        seen.add(decision)
+        weight = _propensity(row.propensity, called["propensity"])
+        if isinstance(weight, str):
+            unweighted.add(line, weight)
+            weight = math.nan
+        yield found._replace(propensity=weight)
+
+
+def _checked(line: int, row: LogRow, timed: bool, called: dict[str, str]) -> CheckedRows | str:
+    arm = _text(row.arm)
+    if not arm:
+        return f"{called['arm']} is empty"
+    cost = _number(row.cost, called["cost"])
+    if isinstance(cost, str):
+        return cost
+    if cost < 0.0:
+        return f"{called['cost']} is negative"
+    reward = _number(row.reward, called["reward"])
+    if isinstance(reward, str):
+        return reward
+    when = _time(row.time) if timed else 0.0
+    if when is None:
+        return f"{called['time']} is no time"
+    available = _names(row.available)
+    if available is not None and arm not in available:
+        return f"{called['arm']} is not in {called['available']}"
+    return CheckedRows(line, arm, math.nan, cost, reward, when, available)
+
+
+def _number(value: Any, column: str) -> float | str:
+    """Return a finite number, or what is wrong with it."""
+    if _is_nothing(value):
+        return f"{column} is empty"
+    try:
+        if isinstance(value, str) and ("_" in value or not value.isascii()):
+            return f"{column} is not a number"  # float() takes 1_000 and digits of any script
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return f"{column} is not a number"
+    return number if math.isfinite(number) else f"{column} is not finite"
+
+
+def _propensity(value: Any, column: str) -> float | str:
+    number = _number(value, column)
+    if isinstance(number, str):
+        return number
+    if number == 0.0:
+        return f"{column} is 0, but the arm was chosen"
+    return number if 0.0 < number <= 1.0 else f"{column} is not in (0, 1]"
+
+
+def _time(value: Any) -> float | None:
+    """Return seconds of a time: a number, ISO text, or a datetime, in UTC if it has no zone."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            try:
+                value = datetime.fromisoformat(value)
+            except ValueError:
+                return None
+    if isinstance(value, datetime):
+        value = (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    elif isinstance(value, date):
+        value = float(value.toordinal()) * 86400.0
+    if isinstance(value, Real | Decimal) and math.isfinite(value):
+        return float(value)
+    return None
+
+
+def _names(value: Any) -> frozenset[str] | None:
+    """Return the arms of a list, or of a text such as ``a|b|c``; None if it says nothing."""
+    if _is_nothing(value):
+        return None
+    parts = value.split("|") if isinstance(value, str) else list(value)
+    return frozenset(name for part in parts if (name := _text(part))) or None
+
+
+def _text(value: Any) -> str:
+    return "" if _is_nothing(value) else str(value).strip()
+
+
+def _is_nothing(value: Any) -> bool:
+    if isinstance(value, str):
+        return is_blank(value.strip())
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
 
 EVERY = -1  # the row does not say which arms could be chosen: all of them
 
@@ -89,14 +233,14 @@ class Log:
             )
         count = sizes["arm"]
         filled = [c if c is not None else [None] * count for c in columns]
-        rows = ((i, Row(*values)) for i, values in enumerate(zip(*filled, strict=True), 1))
+        rows = ((i, LogRow(*values)) for i, values in enumerate(zip(*filled, strict=True), 1))
         return cls.checked(name, rows, "row", time is not None, {n: n for n in COLUMNS})
 
     @classmethod
     def checked(cls, name: str, rows: Any, unit: str, timed: bool, called: dict[str, str]) -> Log:
         """Make a log of raw rows; those that cannot be used are counted by reason."""
         left_out, unweighted = Exclusions(), Exclusions()
-        kept = list(checked_rows(rows, timed, called, left_out, unweighted))
+        kept = list(check_rows(rows, timed, called, left_out, unweighted))
         if timed:
             kept.sort(key=lambda row: row.time)  # stable: equal times keep the order of the file
         codes: dict[str, int] = {}
@@ -150,3 +294,60 @@ class Log:
         slack = 1e-9 * abs(spend)  # a sum in another order differs in its last digits
         at = int(np.searchsorted(by, spend - slack))
         return float(self.reward[: at + 1].sum()) if at < by.size else None
+
+
+# ==== replay.reading
+# Reading a log: CSV, or Parquet with the extra ``paper``.
+
+
+def read(path: str | PathLike[str], columns: Mapping[str, str] | None = None) -> Log:
+    """Read a log from a CSV file (or a ZIP file with one) or a Parquet file.
+
+    Parameters
+    ----------
+    path : path
+        A row a decision, with the columns arm, propensity, cost and reward; and, if there are such,
+        decision (an id: a second row of it is left out), time (rows are put in its order) and
+        available (the arms that could be chosen, as in ``small|large``).
+    columns : mapping of str to str, optional
+        Other names of these columns in the file, as in ``{"arm": "variant"}``.
+    """
+    called = _called(columns or {})
+    if Path(path).suffix.casefold() in (".parquet", ".pq"):
+        if not Path(path).is_file():
+            raise MissingData(f"no file {str(path)!r}; check the path")
+        there, rows = import_extra("bursar.replay.parquet").rows(Path(path), called)
+        return Log.checked(Path(path).name, rows, "row", "time" in there, called)
+    return _of_csv(read_content(path), Path(path).name, called, columns or {})
+
+
+def _of_csv(data: bytes, name: str, called: dict[str, str], given: Mapping[str, str]) -> Log:
+    table = read_listing(
+        data, name, [called[key] for key in COLUMNS if key in NEEDED or key in given]
+    )
+    header = {" ".join(field.casefold().split()) for field in table.header.fields}
+    there = [key for key in COLUMNS if " ".join(called[key].casefold().split()) in header]
+    places = {key: table.place(called[key]) for key in there}
+    broken = Exclusions()
+
+    def rows() -> Iterator[tuple[int, LogRow]]:
+        for line in table.lines:
+            if table.fits(line):
+                fields: dict[str, Any] = {key: line.fields[at] for key, at in places.items()}
+                yield line.number, LogRow(**fields)
+            else:
+                broken.add(line.number, "not as many fields as the header")
+
+    log = Log.checked(name, rows(), "line", "time" in there, called)
+    log.left_out.counts.update(broken.counts)
+    log.left_out.lines.update(broken.lines)
+    return log
+
+
+def _called(columns: Mapping[str, str]) -> dict[str, str]:
+    for key, name in columns.items():
+        if key not in COLUMNS:
+            raise UnknownParameter(f"a log has no column {key!r}{nearest(key, COLUMNS)}")
+        if not isinstance(name, str) or not name.strip():
+            raise InvalidInput(f"the column of {key} must have a name, got {name!r}")
+    return {key: columns.get(key, key) for key in COLUMNS}

@@ -10,12 +10,12 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from bursar.errors import InvalidData, nearest
-from bursar.replay.row import NEEDED, Row
+from bursar.replay.log import NEEDED, LogRow
 
 __all__ = ["rows"]
 
 
-def rows(path: Path, called: dict[str, str]) -> tuple[list[str], Iterator[tuple[int, Row]]]:
+def rows(path: Path, called: dict[str, str]) -> tuple[list[str], Iterator[tuple[int, LogRow]]]:
     """Return which columns there are, and the rows with their numbers from 1."""
     try:
         with parquet.ParquetFile(path) as file:
@@ -35,8 +35,8 @@ def rows(path: Path, called: dict[str, str]) -> tuple[list[str], Iterator[tuple[
         raise InvalidData(f"cannot read {path.name} as Parquet: {error}") from error
     columns: list[list[Any]] = [table.column(called[key]).to_pylist() for key in there]
 
-    def each() -> Iterator[tuple[int, Row]]:
+    def each() -> Iterator[tuple[int, LogRow]]:
         for number, values in enumerate(zip(*columns, strict=True), 1):
-            yield number, Row(**dict(zip(there, values, strict=True)))
+            yield number, LogRow(**dict(zip(there, values, strict=True)))
 
     return there, each()

@@ -4,17 +4,83 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bursar.checks import Floats, real
 from bursar.errors import CannotAnswer, InvalidInput
 from bursar.replay.log import EVERY, Log
-from bursar.replay.words import EXPLORE, added, short
-from bursar.settings.ads import Exclusions
+from bursar.settings.facebook import Exclusions
+from bursar.validation import Floats, real
 
-__all__ = ["Support", "support"]
+__all__ = [
+    "EXPLORE",
+    "Support",
+    "Value",
+    "added",
+    "between",
+    "normal_value",
+    "quantile_of",
+    "short",
+    "support",
+]
+
+# ==== replay.value
+# A number that was estimated, and the interval it lies in.
+
+
+class Value(NamedTuple):
+    """An estimate with the two ends of its interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def quantile_of(level: float) -> float:
+    """Return the normal quantile of a two-sided level, 1.96 for 0.95."""
+    if not 0.0 < real("level", level) < 1.0:
+        raise InvalidInput(f"level must be between 0 and 1, got {level!r}; 0.95 is usual")
+    return NormalDist().inv_cdf((1.0 + level) / 2.0)
+
+
+def normal_value(mean: float, error: float, level: float) -> Value:
+    """Return a mean with the normal interval of a standard error."""
+    half = quantile_of(level) * error
+    return Value(mean, mean - half, mean + half)
+
+
+# ==== replay.words
+# Words and numbers as the answers of a replay have them.
+
+EXPLORE = "log 5% of the asks at random (explore=0.05), with the propensity of each choice"
+
+
+def short(number: float) -> str:
+    """Return a number as people read it.
+
+    >>> short(12345.678), short(0.123456), short(812.0)
+    ('12,346', '0.1235', '812')
+    """
+    return f"{number:,.0f}" if abs(number) >= 1000.0 else f"{number:.4g}"
+
+
+def between(value: Value, level: float) -> str:
+    """Return an estimate with its interval.
+
+    >>> between(Value(812.0, 790.0, 835.4), 0.95)
+    '812 (95%: 790 … 835.4)'
+    """
+    ends = f"{short(value.low)} … {short(value.high)}"
+    return f"{short(value.mean)} ({100 * level:.4g}%: {ends})"
+
+
+def added(count: int, noun: str) -> str:
+    """Return a count with its noun: 1 row, 2,000 rows."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
 
 _ABSENT = -1  # a row of an arm that is not compared
 _CERTAIN = "another arm had no chance (propensity 1)"

@@ -1,7 +1,7 @@
 """Campaigns behind HTTP: a service for programs in any language."""
 
-from bursar.service.app import application
+from bursar.service.app import create_app
+from bursar.service.config import ServiceConfig
 from bursar.service.service import Service
-from bursar.service.settings import Settings
 
-__all__ = ["Service", "Settings", "application"]
+__all__ = ["Service", "ServiceConfig", "create_app"]

@@ -11,22 +11,19 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bursar.service.answer import Answer, encode
-from bursar.service.endpoint import Endpoint
-from bursar.service.guard import Guard
+from bursar.service.middleware import Guard
 from bursar.service.openapi import document
-from bursar.service.operation import Operation
+from bursar.service.operation import Endpoint, Operation
 from bursar.service.operations import OPERATIONS
-from bursar.service.problem import problem
-from bursar.service.refused import Refused
+from bursar.service.responses import BytesResponse, HTTPProblem, encode, problem_response
 
 if TYPE_CHECKING:
     from bursar.service.service import Service
 
-__all__ = ["application"]
+__all__ = ["create_app"]
 
 
-def application(service: Service, pages: Sequence[BaseRoute] = ()) -> ASGIApp:
+def create_app(service: Service, pages: Sequence[BaseRoute] = ()) -> ASGIApp:
     """Return the app of a service, with pages for people if there are any.
 
     Parameters
@@ -64,18 +61,18 @@ class _Front:
         try:
             await self._router(scope, receive, send)
         except HTTPException as error:
-            answer = problem(_refused(error, scope), scope, self._settings)
+            answer = problem_response(_refused(error, scope), scope, self._settings)
             for name, value in (error.headers or {}).items():
                 answer.headers.append((name.lower().encode(), value.encode()))
             await answer(scope, receive, send)
 
 
-def _refused(error: HTTPException, scope: Scope) -> Refused:
+def _refused(error: HTTPException, scope: Scope) -> HTTPProblem:
     if error.status_code == 405:
-        return Refused("method-not-allowed", f"this address does not take {scope['method']}")
+        return HTTPProblem("method-not-allowed", f"this address does not take {scope['method']}")
     if error.status_code == 404:
-        return Refused("not-found", "there is nothing here; /v1/openapi.json has all addresses")
-    return Refused("malformed", str(error.detail))
+        return HTTPProblem("not-found", "there is nothing here; /v1/openapi.json has all addresses")
+    return HTTPProblem("malformed", str(error.detail))
 
 
 def _keep_slashes(scope: Scope) -> None:
@@ -89,7 +86,7 @@ def _keep_slashes(scope: Scope) -> None:
 def _document() -> Operation:
     body = encode(document())
 
-    async def show(service: Service, request: Request) -> Answer:
-        return Answer(200, body)
+    async def show(service: Service, request: Request) -> BytesResponse:
+        return BytesResponse(200, body)
 
     return Operation("openapi", "GET", "/v1/openapi.json", show, "", None, {200: dict[str, object]})

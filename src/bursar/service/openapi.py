@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from bursar.service.described import Problem
-from bursar.service.operation import Link, Operation, Parameter
+from bursar.service.operation import Operation, OperationLink, Parameter
 from bursar.service.operations import OPERATIONS
-from bursar.service.problem import TABLE
+from bursar.service.responses import TABLE
+from bursar.service.schemas import ProblemBody
 from bursar.version import __version__
 
 __all__ = ["document"]
@@ -63,7 +63,7 @@ class _Schemas:
     """Schemas of the types that were asked for."""
 
     def __init__(self) -> None:
-        self._types: list[Any] = [Problem]
+        self._types: list[Any] = [ProblemBody]
 
     def of(self, kind: Any) -> dict[str, Any]:
         """Return the schema of a type, which refers to those of its parts."""
@@ -167,5 +167,5 @@ def _problems() -> dict[str, Any]:
 _WORDS = {200: "Done", 201: "Made"}
 
 
-def _link(one: Link) -> dict[str, Any]:
+def _link(one: OperationLink) -> dict[str, Any]:
     return {"operationId": one.to, "parameters": dict(one.parameters)}

@@ -4,18 +4,158 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from bursar.campaign.records import MADE
+from bursar.campaign.records import MADE, OPEN, DecisionRecord
+from bursar.campaign.transaction import load_decision
 from bursar.errors import InvalidInput, UnknownCampaign
 from bursar.ledger import Event, Store
 from bursar.money import Coin
-from bursar.service.bucket import Bucket
-from bursar.service.flow import Flow
 
-__all__ = ["MOST", "Series", "Shelf"]
+__all__ = ["MOST", "Bucket", "RunningTotals", "Series", "SeriesCache"]
+
+# ==== service.flow
+# The flow of money in a log: sums that follow each event, with little memory.
+
+
+class RunningTotals:
+    """Spent, held, budget, reward and asks of a campaign, as its events go by.
+
+    It remembers open decisions only, so a long log needs no more memory than a short one. After
+    every event the sums are those of the campaign; a test holds them against each other.
+
+    Attributes
+    ----------
+    budget, spent, held : int
+        Units of money.
+    reward : float
+        What was brought.
+    asks : int
+        Decisions so far.
+    arms : list of str
+        Keys of the arms, in the order they were added.
+    """
+
+    def __init__(self) -> None:
+        self.seq = self.ts = 0
+        self.budget = self.spent = self.held = self.asks = 0
+        self.reward = 0.0
+        self.arms: list[str] = []
+        self._waiting: dict[str, DecisionRecord] = {}
+
+    def follow(self, event: Event) -> int:
+        """Take an event into account; return what it adds to the spending of its decision."""
+        before = self.spent
+        kind, body = event.kind, event.body
+        if kind in MADE:
+            self._asked(event)
+        elif kind in ("told", "corrected", "defaulted"):
+            self._told(event)
+        elif kind in ("voided", "released", "lapsed"):
+            self._ended(event)
+        elif kind == "confirmed":
+            self._waiting[event.decision].money = "confirmed"
+        elif kind == "created":
+            self.budget = body["budget"]
+            self.arms = [key for key, _ in body["arms"]]
+        elif kind == "arm-added":
+            self.arms.append(body["key"])
+        elif kind == "budget-set":
+            self.budget = body["budget"]
+        elif kind == "reconciled":
+            self.spent += body["gap"]
+        self.seq, self.ts = event.seq, event.ts
+        return self.spent - before
+
+    def _asked(self, event: Event) -> None:
+        one = load_decision([event])
+        assert one is not None  # it has an event
+        self._waiting[event.decision] = one
+        self.held += one.hold
+        self.asks += 1
+
+    def _told(self, event: Event) -> None:
+        body = event.body
+        one = self._waiting.get(event.decision) or DecisionRecord(**body["was"])
+        if "cost" in body:
+            if one.money in OPEN:
+                self.held -= one.hold
+            self.spent += body["cost"] - one.charged
+            one.charged, one.money = body["cost"], "settled"
+        if "reward" in body:
+            self._rewarded(one, event.kind, body)
+        if one.done:
+            self._waiting.pop(event.decision, None)
+
+    def _rewarded(self, one: DecisionRecord, kind: str, body: dict[str, Any]) -> None:
+        counted = one.rewarded in ("observed", "defaulted") and one.reward is not None
+        if kind == "corrected" and counted:
+            self.reward -= one.reward or 0.0
+        late = kind == "told" and body.get("late", False)
+        one.reward = body["reward"]
+        one.rewarded = "late" if late else "defaulted" if kind == "defaulted" else "observed"
+        if one.reward is not None and not late:
+            self.reward += one.reward
+
+    def _ended(self, event: Event) -> None:
+        one = self._waiting[event.decision]
+        self.held -= one.hold
+        charge = event.body.get("charge", 0)
+        self.spent += charge
+        one.charged += charge
+        one.money = event.kind
+        if one.money != "lapsed" and one.rewarded == "pending":
+            one.rewarded = "none"
+        if one.done:
+            self._waiting.pop(event.decision, None)
+
+
+# ==== service.bucket
+# A stretch of time in the history of a campaign.
+
+
+@dataclass(slots=True)
+class Bucket:
+    """A stretch of time: how money stood at its end, its extremes, and the asks within."""
+
+    start: int  # time of its first and last event, in µs
+    end: int
+    spent: int
+    held: int
+    budget: int
+    reward: float
+    asks: int
+    low: int  # least and most of spent + held
+    high: int
+    arms: Counter[int] = field(default_factory=Counter)  # asks by arm
+
+    @classmethod
+    def at(cls, flow: RunningTotals) -> Bucket:
+        """Return a bucket of one moment."""
+        total = flow.spent + flow.held
+        return cls(
+            flow.ts, flow.ts, flow.spent, flow.held, flow.budget, flow.reward, flow.asks, total,
+            total,
+        )  # fmt: skip
+
+    def stands(self, flow: RunningTotals) -> None:
+        """Take a later moment in: how money stands now."""
+        self.end, self.spent, self.held, self.budget = flow.ts, flow.spent, flow.held, flow.budget
+        self.reward, self.asks = flow.reward, flow.asks
+        total = flow.spent + flow.held
+        self.low, self.high = min(self.low, total), max(self.high, total)
+
+    def take(self, later: Bucket) -> None:
+        """Become one with the bucket that follows: its end, and the extremes of both."""
+        self.end, self.spent, self.held, self.budget = (
+            later.end, later.spent, later.held, later.budget,
+        )  # fmt: skip
+        self.reward, self.asks = later.reward, later.asks
+        self.low, self.high = min(self.low, later.low), max(self.high, later.high)
+        self.arms.update(later.arms)
+
 
 MOST = 2000
 _FINEST = 1000  # µs that the first buckets are wide
@@ -55,7 +195,7 @@ class Series:
         if most < 2:
             raise InvalidInput(f"a series needs 2 buckets or more, got {most!r}")
         self.most, self.width = most, _FINEST
-        self.flow = Flow()
+        self.flow = RunningTotals()
         self.coin = Coin()
         self.complete = False
         self.buckets: dict[int, Bucket] = {}
@@ -142,7 +282,7 @@ class Series:
         }
 
 
-class Shelf:
+class SeriesCache:
     """The series of all campaigns of a store, each made when somebody asks for it."""
 
     def __init__(self, store: Store) -> None:

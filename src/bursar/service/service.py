@@ -4,26 +4,132 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
 from bursar.campaign import Campaign
-from bursar.campaign.opening import opened
-from bursar.campaign.orphan import Seal
-from bursar.errors import UnknownCampaign
+from bursar.campaign.creation import open_store
+from bursar.campaign.tokens import TokenSigner
+from bursar.errors import BursarError, UnknownCampaign
 from bursar.ledger import Store
-from bursar.service.bell import Bell
-from bursar.service.key import Key
-from bursar.service.keys import Keys
-from bursar.service.metrics import Metrics
-from bursar.service.office import Office
-from bursar.service.recent import Recent
-from bursar.service.series import Shelf
-from bursar.service.sessions import Sessions
-from bursar.service.settings import Settings
+from bursar.service.auth import Sessions
+from bursar.service.commit_queue import CommitWorkers
+from bursar.service.config import ServiceConfig
+from bursar.service.keys import Key, Keys
+from bursar.service.series import SeriesCache
+from bursar.service.telemetry import Metrics
 
-__all__ = ["Service"]
+__all__ = ["ChangeNotifier", "RecentIds", "Service"]
+
+# ==== service.recent
+# Recent decisions: which campaign they belong to, without a look into the store.
+
+
+class RecentIds:
+    """The newest decisions whose ids were made here, so that no other campaign can have them.
+
+    Ids that callers choose are not kept: another process may have given the same id to another
+    campaign a moment ago, and then the money would be booked in the wrong one.
+    """
+
+    def __init__(self, most: int = 100_000) -> None:
+        self._most = most
+        self._campaigns: dict[str, str] = {}
+        self._order: deque[str] = deque()
+
+    def note(self, decision: str, campaign: str) -> None:
+        """Remember a decision, and forget the oldest if there are too many."""
+        self._campaigns[decision] = campaign
+        self._order.append(decision)
+        if len(self._order) > self._most:
+            self._campaigns.pop(self._order.popleft(), None)
+
+    def get(self, decision: str) -> str | None:
+        """Return the campaign of a decision, if it is remembered."""
+        return self._campaigns.get(decision)
+
+
+# ==== service.bell
+# A bell: rings for all who watch a campaign when its log has grown, in whatever process.
+
+_POLL = 1.0  # seconds between looks for what other processes wrote
+_PAUSE = 0.1  # seconds between two rings at least, however busy the campaign is
+_BEAT = 15.0  # seconds without news after which a watcher gets a sign of life
+
+
+class ChangeNotifier:
+    """One campaign that is watched.
+
+    Parameters
+    ----------
+    head : callable
+        Awaited for the number of the newest event.
+    """
+
+    def __init__(self, head: Callable[[], Awaitable[int]]) -> None:
+        self._head = head
+        self._seq = 0
+        self._watchers: set[asyncio.Event] = set()
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def ring(self) -> None:
+        """Say that something may have been committed; on the event loop."""
+        self._news.set()
+
+    def close(self) -> None:
+        """Send all watchers home; on the event loop."""
+        self._closed = True
+        self._news.set()
+        for watcher in self._watchers:
+            watcher.set()
+
+    async def watch(self) -> AsyncIterator[int | None]:
+        """Yield the number of the newest event whenever it grew, and None as a sign of life."""
+        mine = asyncio.Event()
+        self._watchers.add(mine)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._look())
+        seen = 0
+        try:
+            while not self._closed:
+                if self._seq > seen:
+                    seen = self._seq
+                    yield seen
+                    continue
+                mine.clear()
+                try:
+                    await asyncio.wait_for(mine.wait(), _BEAT)
+                except TimeoutError:
+                    yield None
+        finally:
+            self._watchers.discard(mine)
+            if not self._watchers:
+                self._news.set()  # nobody is left: the one who looks may go, too
+
+    async def _look(self) -> None:
+        try:
+            while self._watchers and not self._closed:
+                self._news.clear()
+                try:
+                    newest = await self._head()
+                except BursarError:
+                    newest = self._seq  # a store that is away for a moment; look again
+                if newest > self._seq:
+                    self._seq = newest
+                    for watcher in self._watchers:
+                        watcher.set()
+                    await asyncio.sleep(_PAUSE)
+                try:
+                    await asyncio.wait_for(self._news.wait(), _POLL)
+                except TimeoutError:
+                    continue
+        finally:
+            self._task = None
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,21 +148,21 @@ class Service:
         How it is set up.
     """
 
-    def __init__(self, storage: str | Store, settings: Settings | None = None) -> None:
-        self.store = opened(storage)
-        self.settings = settings or Settings()
+    def __init__(self, storage: str | Store, settings: ServiceConfig | None = None) -> None:
+        self.store = open_store(storage)
+        self.settings = settings or ServiceConfig()
         self.keys = Keys(self.store)
         self.sessions = Sessions(self.store, self.keys, secure=self.settings.secure_cookies)
-        self.office = Office(self.settings.queue, self._served)
+        self.office = CommitWorkers(self.settings.queue, self._served)
         self.metrics = Metrics()
         self.metrics.queue = self.office.waiting
-        self.series = Shelf(self.store)
-        self.seal = Seal(self.store)
-        self.recent = Recent()
+        self.series = SeriesCache(self.store)
+        self.seal = TokenSigner(self.store)
+        self.recent = RecentIds()
         self.stopping = False
         self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="look")
         self._campaigns: dict[str, Campaign] = {}
-        self._bells: dict[str, Bell] = {}
+        self._bells: dict[str, ChangeNotifier] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
 
@@ -97,7 +203,7 @@ class Service:
         name : str
             The campaign.
         work : callable
-            What :mod:`bursar.campaign.request` makes.
+            What :mod:`bursar.campaign.commands` makes.
         urgent : bool
             Whether it goes before asks.
         deadline : float, optional
@@ -141,7 +247,9 @@ class Service:
         self._loop = asyncio.get_running_loop()
         bell = self._bells.get(name)
         if bell is None:
-            bell = self._bells[name] = Bell(lambda: self.look(lambda: campaign.status().seq))
+            bell = self._bells[name] = ChangeNotifier(
+                lambda: self.look(lambda: campaign.status().seq)
+            )
         if not self.stopping:
             async for seq in bell.watch():
                 if not await self.admits(key):

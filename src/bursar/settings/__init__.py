@@ -1,6 +1,6 @@
 """The settings of the paper: families of problems, drawn anew each repetition."""
 
+from bursar.settings.catalog import SETTINGS, list_settings, setting
 from bursar.settings.setting import Setting
-from bursar.settings.table import SETTINGS, setting, settings
 
-__all__ = ["SETTINGS", "Setting", "setting", "settings"]
+__all__ = ["SETTINGS", "Setting", "list_settings", "setting"]

@@ -9,20 +9,130 @@ other values stand two columns too far left; such lines are left out, and counte
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import math
+import os
 import re
-from collections import Counter
+import tempfile
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from platformdirs import user_data_path
 
-from bursar.errors import InvalidData
-from bursar.settings.ads import Ads, Exclusions, Key
-from bursar.settings.sheet import content, rows
+from bursar.errors import InvalidData, MissingData
+from bursar.settings.csv_table import read_content, read_rows
+from bursar.validation import Floats
 
-__all__ = ["COLUMNS", "load", "parse"]
+__all__ = [
+    "COLUMNS",
+    "AdCampaign",
+    "Ads",
+    "Exclusions",
+    "data_folder",
+    "find_file",
+    "keep_file",
+    "load",
+    "load_kept",
+    "parse",
+]
+
+# ==== settings.ads
+# Ads: what a click on each cost and brought, and the campaigns they make up.
+
+Key = tuple[str, str, str]
+_SHOWN = 5  # line numbers kept a reason
+
+
+@dataclass
+class Exclusions:
+    """How many lines were left out, by reason, and where the first few are."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    lines: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, line: int, reason: str) -> None:
+        """Count a line."""
+        self.counts[reason] = self.counts.get(reason, 0) + 1
+        first = self.lines.setdefault(reason, [])
+        if len(first) < _SHOWN:
+            first.append(line)
+
+
+@dataclass(frozen=True, eq=False)
+class AdCampaign:
+    """The ads of one campaign for one age and gender, as arms with means in (0, 1), best first."""
+
+    name: str
+    reward: Floats
+    cost: Floats
+
+    @property
+    def arms(self) -> int:
+        """Number of ads."""
+        return int(self.reward.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Ads:
+    """The usable ads of a file, in its order, and what was left out and why.
+
+    Attributes
+    ----------
+    key : list of (str, str, str)
+        Campaign, age and gender of each ad.
+    reward, cost : ndarray
+        Conversions and money spent a click, of each ad.
+    excluded : dict of str to int
+        How many lines were left out, by reason.
+    lines : dict of str to list of int
+        The first few lines left out, by reason.
+    """
+
+    key: list[Key]
+    reward: Floats = field(repr=False)
+    cost: Floats = field(repr=False)
+    excluded: dict[str, int]
+    lines: dict[str, list[int]]
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def digest(self) -> str:
+        """Return a short name for the content, to tell results of other ads apart."""
+        content = hashlib.sha256(repr(self.key).encode())
+        content.update(self.reward.tobytes() + self.cost.tobytes())
+        return content.hexdigest()[:20]
+
+    def campaigns(self) -> list[AdCampaign]:
+        """Group the ads by campaign, age and gender, in sorted order."""
+        members: defaultdict[Key, list[int]] = defaultdict(list)
+        for position, key in enumerate(self.key):
+            members[key].append(position)
+        return [
+            AdCampaign("/".join(key), *_as_arms(self.reward[at], self.cost[at]))
+            for key, at in sorted(members.items(), key=lambda item: _order(item[0]))
+        ]
+
+
+def _order(key: Key) -> tuple[bool, int, Key]:
+    # 916 comes before 1178, as numbers do; ids that are not numbers come after those that are
+    number = key[0].isdecimal()
+    return (not number, int(key[0]) if number else 0, key)
+
+
+def _as_arms(reward: Floats, cost: Floats) -> tuple[Floats, Floats]:
+    """Scale to (0, 1) and sort as the authors of the paper do (docs/deviations.md, row 12)."""
+    reward = np.where(reward == 0.0, 0.01, reward)  # before scaling, in conversions a click
+    reward, cost = reward / reward.max() * 0.99, cost / cost.max() * 0.99
+    # stable: ads with equal ratios keep the order of the file on every machine
+    order = np.argsort(cost / reward, kind="stable")
+    return reward[order], cost[order]
+
 
 COLUMNS = ("campaign_id", "age", "gender", "clicks", "spent", "total_conversion")
 _ALIASES = {"xyz_campaign_id": "campaign_id"}  # of KAG_conversion_data.csv
@@ -40,7 +150,7 @@ class _Ad(NamedTuple):
 
 def load(path: str | PathLike[str]) -> Ads:
     """Read the ads of a CSV or ZIP file; see :func:`parse` for what is refused or left out."""
-    return parse(content(path), Path(path).name)
+    return parse(read_content(path), Path(path).name)
 
 
 def parse(data: bytes, name: str = "the file") -> Ads:
@@ -75,7 +185,7 @@ def parse(data: bytes, name: str = "the file") -> Ads:
     """
     out = Exclusions()
     kept = []
-    for line, fields in rows(data, name, COLUMNS, _ALIASES):
+    for line, fields in read_rows(data, name, COLUMNS, _ALIASES):
         ad = _read(name, line, fields)
         if isinstance(ad, str):
             out.add(line, ad)
@@ -124,3 +234,66 @@ def _number(name: str, line: int, column: str, text: str) -> float:
             " mend the line or take it out"
         )
     return value
+
+
+# ==== settings.store
+# The user's own copy of data that bursar may not ship.
+
+_FILE = "facebook_ads.csv"
+_HOW = (
+    "get data.csv of 'Facebook ad campaign' by Madis Lemsalu"
+    " (https://www.kaggle.com/datasets/madislemsalu/facebook-ad-campaign),"
+    " then run: bursar data facebook-ads --from FILE"
+)
+
+
+def data_folder() -> Path:
+    """Return the folder of kept data: ``BURSAR_DATA``, or the user's data folder."""
+    chosen = os.environ.get("BURSAR_DATA")
+    return Path(chosen).expanduser() if chosen else user_data_path("bursar")
+
+
+def keep_file(source: str | PathLike[str]) -> Path:
+    """Check a CSV or ZIP file of Facebook ads, keep the CSV for later commands, say where.
+
+    The copy is written under another name first, so that there is a whole file or none.
+    """
+    data = read_content(source)
+    parse(data, Path(source).name)
+    target = data_folder() / _FILE
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        number, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{_FILE}.")
+        try:
+            with os.fdopen(number, "wb") as file:
+                file.write(data)
+            os.replace(temporary, target)  # noqa: PTH105 - both are plain names here
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)  # noqa: PTH108
+            raise
+    except OSError as error:
+        raise InvalidData(
+            f"cannot write {str(target)!r}: {error.strerror};"
+            " set BURSAR_DATA to a folder that can be written"
+        ) from error
+    return target
+
+
+def find_file(path: str | PathLike[str] | None = None) -> Path:
+    """Return the file of Facebook ads: the given path, or the kept copy; or say how to get it."""
+    if path is not None:
+        given = Path(path)
+        if not given.is_file():
+            raise MissingData(f"no file {str(path)!r}; {_HOW}")
+        return given
+    copy = load_kept()
+    if copy is None:
+        raise MissingData(f"no Facebook ads in {str(data_folder())!r}; {_HOW}")
+    return copy
+
+
+def load_kept() -> Path | None:
+    """Return the kept copy of the ads, if there is one."""
+    copy = data_folder() / _FILE
+    return copy if copy.is_file() else None

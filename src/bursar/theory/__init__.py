@@ -7,15 +7,17 @@ Heyden, Arzamasov, Fouché & Böhm (2024). Budgeted Multi-Armed Bandits with Asy
 Intervals. KDD '24. https://arxiv.org/abs/2306.07071
 """
 
-from bursar.theory.confidence import alpha, alpha_exact, z_from_alpha, z_rho
-from bursar.theory.excess import excess_plays, excess_plays_order
-from bursar.theory.failure import xi, xi_upper
-from bursar.theory.gap import gaps, proportional_gaps
-from bursar.theory.horizon import tau_budget
-from bursar.theory.least import lower_bound
-from bursar.theory.plays import n_star, suboptimal_plays
-from bursar.theory.regret import regret_bound, regret_order, regret_order_name
-from bursar.theory.skew import asymmetry
+from bursar.theory.confidence import alpha, alpha_exact, asymmetry, z_from_alpha, z_rho
+from bursar.theory.plays import gaps, n_star, proportional_gaps, suboptimal_plays, xi, xi_upper
+from bursar.theory.regret import (
+    excess_plays,
+    excess_plays_order,
+    lower_bound,
+    regret_bound,
+    regret_order,
+    regret_order_name,
+    tau_budget,
+)
 
 __all__ = [
     "alpha",

@@ -1,0 +1,167 @@
+"""What a call does in a turn: checked at once, done when its turn has come.
+
+A campaign serves one such work at a time, a service many with one commit.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from bursar.campaign import holds, outcomes
+from bursar.campaign.committer import Command
+from bursar.campaign.config import Config
+from bursar.campaign.decision import Decision, make_decision
+from bursar.campaign.holds import ANY, AskOptions, make_ask_options
+from bursar.campaign.tokens import Grant
+from bursar.campaign.transaction import Transaction
+from bursar.errors import BursarError, InvalidInput, UnknownDecision
+from bursar.money import Amount, Rounding
+from bursar.validation import real, whole
+
+__all__ = [
+    "ask_command",
+    "ask_many_command",
+    "confirm_command",
+    "correct_command",
+    "decision_command",
+    "decision_id",
+    "new_id",
+    "tell_command",
+    "void_command",
+]
+
+_CHANCE = random.Random()
+os.register_at_fork(after_in_child=_CHANCE.seed)  # else both would make the same ids
+
+
+def new_id() -> str:
+    """Return a name for a decision that nobody has used.
+
+    Time comes first, as in UUIDv7, so that neighbours in time are neighbours in an index.
+    """
+    return f"{time.time_ns() // 1_000_000 << 80 | _CHANCE.getrandbits(80):032x}"
+
+
+def ask_command(
+    id: str | None = None,
+    among: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
+    context: dict[str, Any] | None = None,
+) -> Command:
+    """Return the work of an ask; it results in a Decision."""
+    want = (
+        ANY
+        if among is None and exclude is None and context is None
+        else make_ask_options(among, exclude, context)
+    )
+    key, new = (new_id(), True) if id is None else (_checked_id(id), False)
+
+    def work(turn: Transaction) -> Decision:
+        choice, replayed = holds.ask(turn, key, want, new)
+        return make_decision(turn.state, choice, replayed)
+
+    return work
+
+
+def ask_many_command(
+    n: int,
+    among: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
+    context: dict[str, Any] | None = None,
+    ids: Sequence[str] | None = None,
+) -> Command:
+    """Return the work of many asks; it results in a list, shorter if the budget ends on the way."""
+    count = whole("n", n, 1, "how many decisions to ask for")
+    keys = None if ids is None else [_checked_id(one) for one in ids]
+    if keys is not None and (len(keys) != count or len(set(keys)) != count):
+        raise InvalidInput(f"ids must be {count} different ids, one a decision, got {len(keys)}")
+    want = make_ask_options(among, exclude, context)
+    return lambda turn: _several(turn, keys or [new_id() for _ in range(count)], want, not keys)
+
+
+def _several(turn: Transaction, keys: Sequence[str], want: AskOptions, new: bool) -> list[Decision]:
+    granted: list[Decision] = []
+    for key in keys:
+        try:
+            granted.append(make_decision(turn.state, *holds.ask(turn, key, want, new)))
+        except BursarError:  # those that were granted are not lost with the one that was not
+            if not granted:
+                raise
+            break
+    return granted
+
+
+def tell_command(
+    config: Config,
+    decision: Decision | str,
+    cost: Amount | None = None,
+    reward: float | None = None,
+    report: str | None = None,
+    rounding: Rounding | None = None,
+    orphan: Grant | None = None,
+) -> Command:
+    """Return the work of an outcome; it results in a Decision."""
+    units = None if cost is None else config.coin.units("cost", cost, rounding)
+    brought = reward if reward is None or type(reward) is float else real("reward", reward)
+    key = decision.id if type(decision) is Decision else decision_id(decision)
+
+    def work(turn: Transaction) -> Decision:
+        choice, replayed = outcomes.tell(turn, key, units, brought, report, orphan)
+        return make_decision(turn.state, choice, replayed)
+
+    return work
+
+
+def confirm_command(decision: Decision | str) -> Command:
+    """Return the work of a confirmation; it results in a Decision."""
+    key = decision_id(decision)
+    return lambda turn: make_decision(turn.state, *outcomes.confirm(turn, key))
+
+
+def void_command(decision: Decision | str, reason: str = "not used", by: str = "") -> Command:
+    """Return the work of giving a hold back; it results in a Decision."""
+    key = decision_id(decision)
+    return lambda turn: make_decision(turn.state, *outcomes.void(turn, key, reason, by))
+
+
+def correct_command(
+    config: Config,
+    decision: Decision | str,
+    cost: Amount | None = None,
+    reward: float | None = None,
+    reason: str = "",
+    by: str = "",
+) -> Command:
+    """Return the work of a correction; it results in a Decision."""
+    units = None if cost is None else config.coin.units("cost", cost)
+    brought = None if reward is None else real("reward", reward)
+    key = decision_id(decision)
+    return lambda turn: make_decision(
+        turn.state, outcomes.correct(turn, key, units, brought, reason, by), replayed=False
+    )
+
+
+def decision_command(decision: str) -> Command:
+    """Return the work of looking at a decision; it results in a Decision."""
+    key = decision_id(decision)
+    return lambda turn: make_decision(turn.state, turn.known(key)[0], replayed=False)
+
+
+def _checked_id(given: str) -> str:
+    if not isinstance(given, str) or not 1 <= len(given) <= 128 or not given.isprintable():
+        raise InvalidInput(f"id must be a text of 1 to 128 printable characters, got {given!r}")
+    return given
+
+
+def decision_id(decision: Decision | str) -> str:
+    """Return the id of a decision; refuse what is none."""
+    found = getattr(decision, "id", decision)
+    if not isinstance(found, str):
+        raise InvalidInput(f"a decision is what ask() returned, or its id, got {decision!r}")
+    if not 1 <= len(found) <= 128 or not found.isprintable():  # a database might not take it
+        raise UnknownDecision(f"nobody ever made a decision {found[:200]!r}: it cannot be an id")
+    return found

@@ -1,0 +1,341 @@
+"""What a campaign has learned, and the policy that chooses by it.
+
+Decisions that wait for their outcome count as plays that bring and cost what the arm did so far: so
+a hundred asks in a row do not all go to the arm that looked best before the first of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from bursar.jit.arms import Arms, Game, new_arms, new_game
+from bursar.jit.compile import compiled, direct, specialize
+from bursar.jit.detector import Parts, feed, new_tests, parts, restart, with_room
+from bursar.jit.rng import Stream, new_stream
+from bursar.policies import Policy, kernels
+from bursar.policies.base import Range, Scale
+from bursar.validation import Floats
+
+__all__ = ["COST", "REWARD", "CampaignLearner"]
+
+# mypy: disable-error-code="name-defined, no-any-return"
+# ruff: noqa: F821
+# (`choose` and `observe` in the templates are bound to those of a policy by `specialize`)
+
+
+COST, REWARD = 1, 2
+"""What the tests for changes are shown: bits that are added up."""
+
+_TESTS = {"cost": 0, "reward": 1}
+_SHIFT = 32  # two lengths in one number: a tuple from compiled code costs more
+
+
+class CampaignLearner:
+    """Statistics of all arms in the policy's units, and its compiled choice.
+
+    If it is ``watched``, every arm has a test for changes of its costs and one of its rewards, two
+    columns of ``watch``. What they found waits in ``noticed``, by arm and "cost" or "reward", until
+    an event says so.
+    """
+
+    def __init__(
+        self, policy: Policy, reward_range: Range, seed: int, watched: bool = True
+    ) -> None:
+        self.policy = policy
+        # whether it plays the arm of the largest index
+        self.has_index = policy.index is not None and policy.choose is None
+        self.reward_range = reward_range
+        self.arms: Arms = new_arms(0)
+        self._seen: Arms = new_arms(0)
+        self._unseen = -1  # arm of the last ask, as long as nobody has looked since
+        self.prior: Floats = np.zeros(0)  # what an arm may cost that nobody has seen yet
+        self.open: list[int] = []
+        self.costs: list[float] = []
+        self.most = 0.0  # the most that any arm can cost, in the user's units
+        self.watched = watched
+        self.watch: Floats = new_tests([], False)
+        self.noticed: dict[tuple[int, str], Parts] = {}
+        self._game = new_game(math.inf, policy.ties)
+        self._stream = new_stream(seed)
+        self._memory = np.zeros(0)
+        self._parameters: Any = None
+        self._kernels = _kernels(cast(Any, type(policy)))
+        self._scores = self._kernels.scores
+        bind = self.arms, self._seen, self._game, self.prior
+        self._wait = direct(self._kernels.wait, *bind, 0, 0, 0)
+        shown = self.watch, 0.0, 0
+        self._take = direct(self._kernels.take, *bind, self._stream, 0, 0, 0.0, 0.0, 0, 0, *shown)
+        self._paid = direct(self._kernels.paid, self.watch, 0, 0.0)
+        self._pick: Callable[..., int]
+
+    @property
+    def seen(self) -> Arms:
+        """The statistics of all arms with open decisions in them."""
+        self._look()
+        return self._seen
+
+    @property
+    def game(self) -> Game:
+        """Plays, money and budget, with open decisions among the plays."""
+        self._look()
+        return self._game
+
+    def _look(self) -> None:
+        """Count the last ask; not before somebody looks, for often its outcome comes first."""
+        arm, self._unseen = self._unseen, -1
+        if arm >= 0:
+            self._wait(self.arms, self._seen, self._game, self.prior, arm, self.open[arm], 1)
+
+    def add_arms(self, max_costs: Sequence[float]) -> None:
+        """Make room for arms; if one can cost more than all others, costs are scaled anew."""
+        self._look()
+        before, many = len(self.open), len(max_costs)
+        self.arms = np.append(self.arms, new_arms(many))
+        self.open += [0] * many
+        self.costs += max_costs
+        self.watch = with_room(self.watch, 2 * len(self.open))
+        for arm, cost in enumerate(max_costs, before):
+            restart(self.watch, 2 * arm, False, cost)
+            restart(self.watch, 2 * arm + 1, True, 1.0)
+        max_cost = max(max_costs, default=0.0)
+        if max_cost > self.most:
+            shrink = self.most / max_cost
+            self.arms["cost"] *= shrink
+            self.arms["cost_m2"] *= shrink * shrink
+            self.arms["own_cost"] *= shrink
+            self._game["spent"] *= shrink
+            self.most = max_cost
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Work out anew how arms look with what waits."""
+        self._seen = new_arms(self.arms.size)
+        self.prior = 0.5 * np.array(self.costs) / (self.most or 1.0)
+        for arm, waiting in enumerate(self.open):
+            _see(self.arms, self._seen, self.prior, arm, float(waiting))
+
+    def know(self, budget: float, min_cost: float | None) -> None:
+        """Tell the policy what it may know beforehand; again whenever that changes."""
+        self.scale = Scale.of(self.policy, self.reward_range, (0.0, self.most))
+        self._reward_in, self._cost_in = self.scale.reward_in, self.scale.cost_in
+        facts = self.policy._facts(self.arms.size, budget, min_cost, self.scale)
+        for name in self.policy.needs:
+            self.policy._known(facts, name)
+        self._parameters = self.policy.parameters(facts)
+        known = self._parameters, self._seen, self._game, self._memory, self._stream
+        self._pick = direct(self._kernels.pick, *known, 0)
+        self._game["budget"] = math.inf if facts.budget is None else facts.budget
+
+    def choose(self, allowed: Sequence[int] | None, seq: int) -> int:
+        """Return the arm for decision ``seq`` among those allowed, all by default."""
+        if self._unseen >= 0:
+            self._look()
+        if allowed is None:
+            return self._pick(
+                self._parameters, self._seen, self._game, self._memory, self._stream, seq
+            )
+        few = self._seen[np.asarray(allowed, dtype=np.intp)]
+        return allowed[
+            self._pick(self._parameters, few, self._game, self._memory, self._stream, seq)
+        ]
+
+    def certainty(self, arms: int) -> float | None:
+        """Return how likely the policy's choice was, if that can be known; ties apart."""
+        if self.has_index:
+            return 1.0
+        return 1.0 / arms if self.policy.name == "uniform" else None
+
+    def equals(self, allowed: Sequence[int]) -> list[int]:
+        """Return the arms among which an index policy draws: those of the largest index."""
+        few = self.seen[np.asarray(allowed, dtype=np.intp)]
+        fresh = np.flatnonzero(few["n"] == 0.0)
+        if fresh.size:
+            return [allowed[int(fresh[0])]]
+        scores = self._scores(self._parameters, few, self.game)
+        return [allowed[int(i)] for i in np.flatnonzero(scores == scores.max())]
+
+    def uniform(self, seq: int) -> tuple[float, float]:
+        """Return two numbers in [0, 1) that belong to decision ``seq``."""
+        words = np.random.Philox(key=self._stream[:2], counter=[0, seq, 2, 0]).random_raw(2)
+        return float(words[0]) / 2.0**64, float(words[1]) / 2.0**64
+
+    def asked(self, arm: int) -> None:
+        """Count a decision that waits."""
+        if self._unseen >= 0:
+            self._look()
+        self.open[arm] += 1
+        self._unseen = arm
+
+    def closed(self, arm: int) -> None:
+        """Count one that waits no more and brought nothing to learn from."""
+        self._look()
+        self.open[arm] = waiting = self.open[arm] - 1
+        self._wait(self.arms, self._seen, self._game, self.prior, arm, waiting, -1)
+
+    def learn(
+        self, arm: int, reward: float, cost: float, seq: int, waited: bool, news: int = 0
+    ) -> None:
+        """Learn an outcome, in the user's units; ``waited`` if its decision was counted so.
+
+        ``news`` says what of it the tests for changes have not seen: COST, REWARD or their sum.
+        """
+        step = -1 if waited else 0
+        if self._unseen == arm and waited:
+            self._unseen, step = -1, 0  # it was never counted
+        elif self._unseen >= 0:
+            self._look()
+        self.open[arm] = waiting = self.open[arm] - waited
+        r, c = self._scaled(reward, cost)
+        found = self._take(
+            self.arms, self._seen, self._game, self.prior, self._stream,
+            arm, waiting, r, c, seq, step, self.watch, cost, news if self.watched else 0,
+        )  # fmt: skip
+        if found:
+            self._notice(arm, "cost", found >> _SHIFT)
+            self._notice(arm, "reward", found % (1 << _SHIFT))
+
+    def paid(self, arm: int, cost: float) -> None:
+        """Show a cost to its test, when the reward is not known yet."""
+        if self.watched:
+            self._notice(arm, "cost", self._paid(self.watch, arm, cost))
+
+    def _notice(self, arm: int, what: str, newer: int) -> None:
+        if newer:
+            found = parts(self.watch, 2 * arm + _TESTS[what], newer)
+            if what == "reward":  # its test sees the policy's units
+                low, width = self.scale.reward_low, self.scale.reward_width
+                ends = low + width * found.before, low + width * found.after
+                found = found._replace(before=ends[0], after=ends[1])
+            self.noticed[arm, what] = found
+
+    def accept(self, arm: int, what: str) -> None:
+        """Take a change as the new normal: its test begins again."""
+        self.noticed.pop((arm, what), None)
+        restart(self.watch, 2 * arm + _TESTS[what], what == "reward")
+
+    def start_again(self, arm: int) -> None:
+        """Forget all that was learned of an arm; what waits for its outcome still counts."""
+        self._look()
+        self._game["plays"] -= int(self.arms[arm]["n"])
+        self.arms[arm] = new_arms(1)[0]
+        _see(self.arms, self._seen, self.prior, arm, float(self.open[arm]))
+
+    def forget(self, arm: int, reward: float, cost: float, seq: int) -> None:
+        """Take an outcome back that was learned at event ``seq`` and is corrected now."""
+        r, c = self._scaled(reward, cost)
+        self._look()
+        alone, game = new_arms(1), self._game.copy()
+        # BTS's trials are drawn again, from the same place
+        self._take(
+            alone, new_arms(1), game, self.prior, self._stream, 0, 0, r, c, seq, 0,
+            self.watch, cost, 0,
+        )  # fmt: skip
+        record = self.arms[arm]
+        n = float(record["n"]) - 1.0
+        for name, value in (("reward", r), ("cost", c)):
+            total = float(record[name])
+            with_it, without = total / (n + 1.0), (total - value) / n if n else value
+            squares = float(record[f"{name}_m2"]) - (value - without) * (value - with_it)
+            record[name] = total - value if n else 0.0
+            record[f"{name}_m2"] = max(squares, 0.0) if n else 0.0
+            own = float(record[f"own_{name}"] - alone[0][f"own_{name}"])
+            record[f"own_{name}"] = max(own, 0.0)
+        record["n"] = n
+        self._game["plays"] -= 1
+        self._game["spent"] -= c
+        _see(self.arms, self._seen, self.prior, arm, float(self.open[arm]))
+
+    def _scaled(self, reward: float, cost: float) -> tuple[float, float]:
+        """Map an outcome into the policy's units; what exceeds its range counts as its end."""
+        low, high = self.reward_range
+        brought = low if reward < low else high if reward > high else reward
+        spent = cost if cost < self.most else self.most
+        return self._reward_in(brought), self._cost_in(spent)
+
+
+@compiled
+def _see(arms: Arms, seen: Arms, prior: Floats, k: int, waiting: float) -> None:
+    """Let an arm look as if what waits had come in at its means, or at half of its most."""
+    seen[k] = arms[k]
+    if waiting <= 0.0:
+        return
+    n = arms[k].n
+    if n > 0.0:
+        grown = (n + waiting) / n
+        seen[k].reward *= grown
+        seen[k].cost *= grown
+        seen[k].reward_m2 *= grown
+        seen[k].cost_m2 *= grown
+        seen[k].own_reward *= grown
+        seen[k].own_cost *= grown
+    else:
+        seen[k].reward = seen[k].own_reward = 0.5 * waiting
+        seen[k].cost = seen[k].own_cost = prior[k] * waiting
+    seen[k].n = n + waiting
+
+
+@compiled
+def _at(stream: Stream, seq: int, purpose: int) -> None:
+    """Turn to the random numbers of an event: a place in the counter, no state between events."""
+    stream[2], stream[3], stream[4], stream[5] = 0, seq, purpose, 0
+    stream[10] = 4
+
+
+def _pick(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream, seq: int) -> int:
+    _at(stream, seq, 0)
+    return choose(p, arms, game, memory, stream)
+
+
+def _wait(
+    arms: Arms, seen: Arms, game: Game, prior: Floats, k: int, waiting: int, step: int
+) -> None:
+    game[0].plays += step
+    _see(arms, seen, prior, k, float(waiting))
+
+
+def _take(
+    arms: Arms, seen: Arms, game: Game, prior: Floats, stream: Stream,
+    k: int, waiting: int, reward: float, cost: float, seq: int, step: int,
+    watch: Floats, paid: float, news: int,
+) -> int:  # fmt: skip
+    game[0].plays += step
+    _at(stream, seq, 1)
+    observe(arms, game, k, reward, cost, stream)
+    _see(arms, seen, prior, k, float(waiting))
+    found = 0
+    if news & COST:
+        found = feed(watch, 2 * k, paid) << _SHIFT
+    if news & REWARD:
+        found += feed(watch, 2 * k + 1, reward)
+    return found
+
+
+def _paid(watch: Floats, k: int, paid: float) -> int:
+    return feed(watch, 2 * k, paid)
+
+
+class _Kernels(NamedTuple):
+    """A policy compiled for campaigns."""
+
+    pick: Any
+    wait: Any
+    take: Any
+    paid: Any
+    scores: Any
+
+
+@cache
+def _kernels(policy: Any) -> _Kernels:
+    found = kernels.functions(policy)
+    return _Kernels(
+        specialize(_pick, policy.name, choose=found["choose"]),
+        specialize(_wait, "campaign"),
+        specialize(_take, policy.name, observe=found["observe"]),
+        specialize(_paid, "campaign"),
+        found.get("scores"),
+    )

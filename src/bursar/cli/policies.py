@@ -1,0 +1,112 @@
+"""What the command line tells about a policy: its facts, and an example state with its index."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from bursar.errors import InvalidParameter
+from bursar.jit.rng import new_stream
+from bursar.policies import Policy
+
+__all__ = ["policy_card", "policy_facts"]
+
+_DRAWS = 1000
+_MOST = 20
+_BUDGET, _MIN_COST = 200.0, 0.1
+# three arms after 100 plays: dear and good, cheap and fair, rarely played
+_N = np.array([50, 40, 10])
+_REWARDS = np.array([36, 12, 4])
+_COSTS = np.array([25, 8, 5])
+
+
+def policy_facts(cls: type[Policy]) -> dict[str, Any]:
+    """Return what a row of the table of policies shows."""
+    return {
+        "slug": cls.name,
+        "name": cls.title,
+        "year": cls.year,
+        "source": cls.source,
+        "parameters": {name: default for name, (_, default) in cls().settings().items()},
+        "needs": list(cls.needs),
+    }
+
+
+def policy_card(policy: Policy) -> dict[str, Any]:
+    """Return all that is to say of one policy, with an example of three arms."""
+    facts = policy_facts(type(policy))
+    if "min_cost" in policy.needs and getattr(policy, "min_cost", None) is None:
+        example = _example(policy.but(min_cost=_MIN_COST))
+        example["given"] = {"min_cost": _MIN_COST}
+    else:
+        example = _example(policy)
+    return {
+        **facts,
+        "slug": str(policy),
+        "parameters": {name: value for name, (value, _) in policy.settings().items()},
+        "formula": policy.formula,
+        "about": inspect.cleandoc(policy.__doc__ or "").split("\n")[0].replace("``", ""),
+        "example": example,
+    }
+
+
+def _example(policy: Policy) -> dict[str, Any]:
+    size = policy.round_size
+    if size > _MOST:
+        raise InvalidParameter(
+            f"{policy.name}: the example shows sets of up to {_MOST} arms, got {size}"
+        )
+    count = max(3, size + 1)
+    n, rewards, costs = (np.resize(column, count) for column in (_N, _REWARDS, _COSTS))
+    plays = max(int(n.sum()) // size, int(n.max())) * size  # whole rounds, an arm at most once each
+    r, c = rewards / n, costs / n
+    arms: list[dict[str, Any]] = [
+        {"arm": k, "n": int(n[k]), "mean_reward": float(r[k]), "mean_cost": float(c[k])}
+        for k in range(count)
+    ]
+    if policy.index is not None:
+        bias = n / (n - 1.0) if policy.variance else 1.0
+        index = policy.indices(
+            n=n,
+            mean_reward=r,
+            mean_cost=c,
+            plays=plays // size,
+            var_reward=bias * r * (1 - r),
+            var_cost=bias * c * (1 - c),
+            budget=_BUDGET,
+        )
+        for arm, value in zip(arms, index, strict=True):
+            arm["index"] = float(value)
+    shares = _shares(policy, n, rewards, costs, plays)
+    for arm, share in zip(arms, shares, strict=True):
+        arm["chosen"] = f"{share:.0%}"
+    return {"plays": plays, "arms": arms, "verdict": _verdict(shares)}
+
+
+def _verdict(shares: list[float]) -> str:
+    certain = [str(k) for k, share in enumerate(shares) if share == 1.0]
+    if len(certain) == round(sum(shares)):
+        if len(certain) == 1:
+            return f"It plays arm {certain[0]}."
+        return f"It plays arms {', '.join(certain[:-1])} and {certain[-1]} together."
+    return f"It draws: the last column is the share of {_DRAWS:,} draws."
+
+
+def _shares(policy: Policy, n: Any, rewards: Any, costs: Any, plays: int) -> list[float]:
+    """Return in how many of many rounds each arm is chosen from the example."""
+    learner = policy.learner(n.size, budget=_BUDGET, min_cost=_MIN_COST)
+    for k in range(n.size):
+        for play in range(n[k]):
+            learner.record(k, float(play < rewards[k]), float(play < costs[k]))
+    learner.game["plays"] = plays
+    saved = [a.copy() for a in (learner.arms, learner.game, learner.memory)]
+    counts = np.zeros(n.size)
+    for draw in range(_DRAWS):
+        learner.arms[:], learner.game[:], learner.memory[:] = saved
+        learner.stream[:] = new_stream(draw)
+        for _ in range(policy.round_size):
+            counts[learner.choose()] += 1
+            learner.game["plays"] += 1
+    return [float(count) / _DRAWS for count in counts]

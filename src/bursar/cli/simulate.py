@@ -1,0 +1,186 @@
+"""The commands ``bursar simulate`` and ``bursar demo``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bursar.cli.output import console, new_table, print_json, progress_bar
+from bursar.errors import InvalidInput
+from bursar.extras import import_extra
+from bursar.settings import Setting, list_settings
+from bursar.settings.facebook import keep_file, load
+from bursar.settings.families import FAMILIES
+from bursar.settings.nonstationary import CHANGING
+from bursar.simulation.result import Plan, Result, Unit, plan
+from bursar.simulation.simulate import units
+
+__all__ = ["DEMO", "data_facebook_ads", "demo_command", "settings_command", "simulate_command"]
+
+DEMO = (
+    "omega-star-ucb:rho=0.25",
+    "omega-ucb:rho=1",
+    "bts",
+    "ucb-sc-plus",
+    "m-ucb",
+    "b-greedy",
+    "budget-ucb",
+    "uniform",
+)
+
+
+def simulate_command(
+    todo: Plan, jobs: int | None, out: Path | None, as_json: bool, by_problem: bool
+) -> None:
+    """Play a plan, print its summary, and write its table if asked to."""
+    if out is not None and not out.parent.is_dir():
+        raise InvalidInput(f"--out must be in a folder that exists, got {out}; make {out.parent}")
+    arrow = (
+        import_extra("bursar.simulation.arrow") if out is not None else None
+    )  # before hours of play
+    result, whole = play(todo, jobs)
+    if arrow is not None:
+        arrow.write(result, out)
+        typer.echo(f"wrote {out}", err=True)
+    if as_json:
+        rows = result.summary(by_problem)
+        names = result.settings[0] if len(result.settings) == 1 else list(result.settings)
+        print_json({"setting": names, "repetitions": todo.repetitions, "rows": rows})
+    else:
+        show(result, by_problem)
+    if not whole:
+        raise typer.Exit(130)
+
+
+def demo_command(repetitions: int, seed: int, picture: Path, as_json: bool) -> None:
+    """Compare a few policies on the paper's smallest setting, in a table and a picture."""
+    import_extra("bursar.paper.figures.regret")
+    if not picture.parent.is_dir():
+        raise InvalidInput(f"--picture must be in a folder that exists, got {picture}")
+    todo = plan(DEMO, "S-Br-10", repetitions, seed=seed)
+    result, whole = play(todo, None)
+    if as_json:
+        print_json({"setting": "S-Br-10", "repetitions": repetitions, "rows": result.summary()})
+    else:
+        console().print(
+            f"S-Br-10: ten arms with random rewards and costs of 0 or 1, {repetitions} problems,\n"
+            "a budget of 150,000 plays of the cheapest arm each.\n"
+            "Regret: reward lost against always playing the best arm.\n",
+            highlight=False,
+        )
+        show(result, by_problem=False)
+    result.plot(intervals=False).savefig(picture, dpi=120)
+    typer.echo(f"\nThe curves are in {picture}", err=as_json)
+    if not whole:
+        raise typer.Exit(130)
+
+
+def play(todo: Plan, jobs: int | None) -> tuple[Result, bool]:
+    """Play a plan behind a progress bar; Ctrl-C keeps the repetitions that are done."""
+    done: list[Unit] = []
+    whole = True
+    with progress_bar() as bar:
+        total = len(todo.settings) * todo.repetitions
+        task = bar.add_task("compiling (first run only)", total=total)
+        try:
+            for unit in units(todo, jobs):
+                done.append(unit)
+                bar.update(task, advance=1, description=", ".join(unit.problems[:1]))
+        except KeyboardInterrupt:
+            whole = False
+    if not whole:
+        typer.echo(f"stopped: {len(done)} of {todo.repetitions} repetitions are done", err=True)
+        if not done:
+            sys.exit(130)
+    return Result.of(todo, done), whole
+
+
+def show(result: Result, by_problem: bool) -> None:
+    """Print a row a policy, at the end of the budget, the least regret first."""
+    last = float(result.shares[-1])
+    rows = [row for row in result.summary(by_problem) if row["budget_share"] == last]
+    left = ("setting", "problem", "policy")
+    columns = ["setting", *(["problem"] if by_problem else []), "policy", "regret", "± 95%"]
+    table = new_table(*columns, "median", "plays", "games", left=left)
+    order = {name: i for i, name in enumerate(result.settings)}
+    for row in sorted(
+        rows, key=lambda r: (order[r["setting"]], r.get("problem", ""), r["regret_mean"])
+    ):
+        table.add_row(
+            row["setting"],
+            *([row.get("problem", "all")] if by_problem else []),
+            row["policy"],
+            f"{row['regret_mean']:,.1f}",
+            f"{row['regret_high'] - row['regret_mean']:,.1f}",
+            f"{row['regret_median']:,.1f}",
+            f"{row['plays_mean']:,.0f}",
+            str(row["games"]),
+        )
+    console().print(table)
+
+
+# ==== cli.places
+# The commands ``bursar settings`` and ``bursar data facebook-ads``.
+
+_PAPER = (545, 19)  # ads and campaigns of the paper's file
+
+
+def settings_command(as_json: bool) -> None:
+    """Print every setting: name, distribution, arms, problems a repetition, needs data."""
+    rows = [_facts(one) for one in (*list_settings(), *CHANGING.values(), *FAMILIES.values())]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("name", "distribution", "arms", "problems", "needs data", "source"):
+        right = column in ("arms", "problems")
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        low, high = min(row["arms"]), max(row["arms"])
+        table.add_row(
+            row["name"],
+            row["distribution"],
+            str(low) if low == high else f"{low}…{high}",
+            str(row["problems"]),
+            "Facebook ads" if row["needs_data"] else "no",
+            row["source"],
+        )
+    # a pipe has no width; wide enough that no table is cut
+    console = Console() if sys.stdout.isatty() else Console(width=160)
+    console.print(table)
+
+
+def _facts(one: Setting) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "kind": one.kind,
+        "distribution": one.distribution,
+        "arms": list(one.arms),
+        "problems": len(one.arms),
+        "needs_data": one.needs_data,
+        "source": one.source,
+    }
+
+
+def data_facebook_ads(source: str) -> None:
+    """Check a file of Facebook ads, keep a copy, and print where it is and what is in it."""
+    kept = keep_file(source)
+    ads = load(kept)
+    campaigns = ads.campaigns()
+    typer.echo(f"kept in {kept}")
+    typer.echo(f"{len(ads)} ads in {len(campaigns)} campaigns (campaign, age, gender)")
+    if (len(ads), len(campaigns)) != _PAPER:
+        typer.echo("not the file of the paper, which has {} ads in {} campaigns".format(*_PAPER))
+    left_out = sum(ads.excluded.values())
+    typer.echo(f"{left_out} lines left out{':' if left_out else ''}")
+    for reason, count in ads.excluded.items():
+        lines = ", ".join(map(str, ads.lines[reason]))
+        more = ", …" if count > len(ads.lines[reason]) else ""
+        one = "line" if count == 1 else "lines"
+        typer.echo(f"  {count:>5}  {reason} ({one} {lines}{more})")

@@ -1,0 +1,1 @@
+"""What compiled code shares: compilation, arms, random numbers, bounds, tests of change."""

@@ -1,0 +1,1 @@
+"""The paper and its like: analysis, claims, figures and report; needs ``bursar[paper]``."""

@@ -1,0 +1,200 @@
+"""Who beat whom over all settings of a result, with significance.
+
+Regret differs by orders of magnitude between settings, so a pooled mean would be that of one of
+them. The matrix is therefore made of ratios: log(1 + regret), paired by setting and repetition,
+every setting with the same weight. It speaks of the typical game. The mean, which a few failed
+games can make, is counted beside it: on how many settings it is significantly lower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.paper.analysis.compare import LEVEL, holm, sign_flip
+from bursar.paper.analysis.games import curves, has, settings_of
+from bursar.simulation.result import Result
+from bursar.validation import Floats
+
+__all__ = ["PUBLISHED", "PUBLISHED_WITH_OMEGA", "Dominance", "Entry", "dominance", "main_policies"]
+
+# ==== analysis.verdicts
+# A matrix of who did better than whom, measured or published.
+
+Entry = int | None  # 1: the row did better, -1: the column, 0: no clear difference, None: unknown
+
+
+@dataclass(frozen=True)
+class Dominance:
+    """Who lost less than whom.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The policies, in the order of rows and columns.
+    matrix : tuple of tuple of {1, -1, 0, None}
+        Row against column; None if the two were not compared.
+    settings : tuple of str
+        On what they were compared; empty for what was published.
+    settings_won : tuple of tuple of int
+        On how many settings the mean regret of the row is significantly lower than the column's.
+    settings_shared : tuple of tuple of int
+        On how many settings both played.
+    """
+
+    names: tuple[str, ...]
+    matrix: tuple[tuple[Entry, ...], ...]
+    settings: tuple[str, ...] = ()
+    settings_won: tuple[tuple[int, ...], ...] = ()
+    settings_shared: tuple[tuple[int, ...], ...] = ()
+
+    def entry(self, row: str, column: str) -> Entry:
+        """Return the entry of two policies; None if one of them is not in the matrix."""
+        if row not in self.names or column not in self.names:
+            return None
+        return self.matrix[self.names.index(row)][self.names.index(column)]
+
+
+# ==== analysis.published
+# Who beat whom in the literature: the matrix of the paper's Figure 2, as it was drawn.
+#
+# The paper has it as a picture only. The entries are those of the script that draws it
+# (plot_competitors_dominance_matrix.py of github.com/heymarco/OmegaUCB): a pair counts as compared
+# only if both of its two entries say so, and at the end rows and columns of m-UCB and b-greedy
+# change places while their labels stay. If the entries were right before, the figure shows each of
+# the two under the name of the other: here b-greedy beats m-UCB, before it was the reverse.
+#
+# ``^`` the row did better, ``v`` the column did, ``o`` about the same, ``-`` never compared.
+
+_ROWS = """
+eps-first       o v - - - v v v v v v - - - -
+kube            ^ o v - - v v - - - - o - - -
+ucb-bv1         - ^ o - v v - - - - - v v - -
+pd-bwk          - - - o - v - v v v v o v - -
+budget-ucb      - - ^ - o - - - - - - - - - v
+bts             ^ ^ ^ ^ - o v v v v v o o - v
+mrcb            ^ ^ - - - ^ o - v v v - - - v
+m-ucb           ^ - - ^ - ^ - o v v v - - - v
+b-greedy        ^ - - ^ - ^ ^ ^ o v v - - - v
+c-ucb           ^ - - ^ - ^ ^ ^ ^ o o - - - v
+i-ucb           ^ - - ^ - ^ ^ ^ ^ o o - - - v
+kl-ucb-sc-plus  - o ^ o - o - - - - - o - - -
+ucb-sc-plus     - - ^ ^ - o - - - - - - o - v
+ucb-b2          - - - - - - - - - - - - - o v
+omega-ucb       - - - - ^ ^ ^ ^ ^ ^ ^ - ^ ^ o
+"""
+_MEANING: dict[str, Entry] = {"^": 1, "v": -1, "o": 0, "-": None}
+_IN_THE_PAPER = 13  # UCB-B2 came with the KDD '24 version; the figure leaves out the paper's own
+
+
+def _read(count: int) -> Dominance:
+    lines = [line.split() for line in _ROWS.split("\n") if line][:count]
+    return Dominance(
+        tuple(name for name, *_ in lines),
+        tuple(tuple(_MEANING[s] for s in symbols[:count]) for _, *symbols in lines),
+    )
+
+
+PUBLISHED = _read(_IN_THE_PAPER)
+PUBLISHED_WITH_OMEGA = _read(_IN_THE_PAPER + 2)
+
+
+_FEWEST = 6
+_SHOWN_RHO = ("0.25", "1")  # the two of the paper's figures
+
+Counts = NDArray[np.int64]
+Runs = dict[tuple[str, str], dict[int, float]]
+
+
+def main_policies(result: Result) -> tuple[str, ...]:
+    """Return all policies of a result, of the ω family only those with rho = 1/4 and 1."""
+    return tuple(
+        slug
+        for slug in result.policies
+        if not slug.startswith("omega") or slug.partition("rho=")[2] in _SHOWN_RHO
+    )
+
+
+def dominance(result: Result, policies: Sequence[str] | None = None) -> Dominance:
+    """Compare all pairs of policies over all settings that both have played.
+
+    The test is that of sign flips; the p-values of all pairs are corrected together (Holm).
+    """
+    names = tuple(main_policies(result) if policies is None else policies)
+    settings = settings_of(result)
+    runs = _runs(result, settings, names)
+    pairs = list(combinations(range(len(names)), 2))
+    means = np.zeros(len(pairs))
+    p_values = np.ones(len(pairs))
+    won = np.zeros((len(names), len(names)), dtype=int)
+    shared = np.zeros_like(won)
+    for k, (i, j) in enumerate(pairs):
+        logs: list[Floats] = []
+        for setting in settings:
+            mine, theirs = _matched(runs, setting, names[i], names[j])
+            if mine.size == 0:
+                continue
+            logs.append(np.log1p(mine) - np.log1p(theirs))
+            shared[i, j] += 1
+            _count(won, i, j, mine - theirs)
+        means[k], p_values[k] = _pooled(logs)
+    matrix = _matrix(len(names), pairs, means, holm(p_values), shared)
+    shared += shared.T
+    return Dominance(names, matrix, tuple(settings), _plain(won), _plain(shared))
+
+
+def _runs(result: Result, settings: Sequence[str], names: Sequence[str]) -> Runs:
+    found: Runs = {}
+    for setting in settings:
+        for name in names:
+            if has(result, setting, name):
+                repetitions, values = curves(result, setting, name, [-1])
+                found[setting, name] = dict(
+                    zip(repetitions.tolist(), values[:, -1].tolist(), strict=True)
+                )
+    return found
+
+
+def _matched(runs: Runs, setting: str, one: str, other: str) -> tuple[Floats, Floats]:
+    mine, theirs = runs.get((setting, one), {}), runs.get((setting, other), {})
+    both = [r for r in mine if r in theirs]
+    return np.array([mine[r] for r in both]), np.array([theirs[r] for r in both])
+
+
+def _count(won: Counts, i: int, j: int, d: Floats) -> None:
+    if d.size >= _FEWEST and sign_flip(d) <= LEVEL:
+        won[(i, j) if d.mean() < 0.0 else (j, i)] += 1
+
+
+def _pooled(logs: list[Floats]) -> tuple[float, float]:
+    """Return mean and p-value of log ratios; settings of few repetitions are weighed up."""
+    total = sum(d.size for d in logs)
+    if total < _FEWEST:
+        return 0.0, 1.0
+    d = np.concatenate([d * (total / (d.size * len(logs))) for d in logs])
+    return float(d.mean()), sign_flip(d)
+
+
+def _matrix(
+    count: int,
+    pairs: list[tuple[int, int]],
+    means: Floats,
+    p_values: Floats,
+    shared: Counts,
+) -> tuple[tuple[Entry, ...], ...]:
+    entries: list[list[Entry]] = [[None] * count for _ in range(count)]
+    for i in range(count):
+        entries[i][i] = 0
+    for (i, j), mean, p in zip(pairs, means, p_values, strict=True):
+        if shared[i, j]:
+            clear = 0 if p > LEVEL else int(-np.sign(mean))
+            entries[i][j], entries[j][i] = clear, -clear
+    return tuple(map(tuple, entries))
+
+
+def _plain(table: Counts) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(row) for row in table.tolist())

@@ -1,0 +1,135 @@
+"""Arms whose means change while the budget is spent: a world that does not stand still."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bursar.errors import InvalidInput
+from bursar.problems.base import Arms, Draws, Problem
+from bursar.validation import Floats, numbers, require
+
+__all__ = ["Nonstationary"]
+
+_STEPS = 4096  # of the budget, to follow arms that tire
+
+
+class Nonstationary(Problem):
+    """Arms that yield all or nothing, with means that depend on the share of the budget spent.
+
+    All policies meet the same world at the same spend, so that the best arm *now* is well defined:
+    the one of the highest mean reward per mean cost. Regret adds up what each play loses against it
+    on average.
+
+    Parameters
+    ----------
+    start : array_like
+        Shares of the budget at which moments begin; the first is 0.
+    reward, cost : array_like
+        Mean rewards and costs, a row a moment and a column an arm.
+    fatigue : array_like, optional
+        By how much each arm tires: its mean reward is multiplied by exp(-fatigue * share), with the
+        share of the budget that was spent on this very arm.
+    min_cost : float, optional
+        A lower bound of all mean costs, in which budgets are counted; by default the least.
+    name : str
+        What tables call the problem.
+
+    Examples
+    --------
+    >>> world = Changing([0, 0.5], reward=[[0.8, 0.3], [0.2, 0.3]], cost=[[0.5, 0.5], [0.5, 0.5]])
+    >>> world.best_at(0.1), world.best_at(0.9)
+    (0, 1)
+    >>> round(world.rate, 3)
+    1.1
+    """
+
+    def __init__(
+        self,
+        start: ArrayLike,
+        reward: ArrayLike,
+        cost: ArrayLike,
+        fatigue: ArrayLike | None = None,
+        min_cost: float | None = None,
+        name: str = "",
+    ) -> None:
+        self.start = np.atleast_1d(numbers("start", start))
+        self.rewards = np.ascontiguousarray(numbers("reward", reward))
+        self.costs = np.ascontiguousarray(numbers("cost", cost))
+        moments = self.start.size
+        if (
+            self.rewards.ndim != 2
+            or self.rewards.shape != self.costs.shape
+            or self.rewards.shape[0] != moments
+        ):
+            raise InvalidInput(
+                f"give a row of mean rewards and costs for each of {moments} moments, got arrays of"
+                f" shape {self.rewards.shape} and {self.costs.shape}"
+            )
+        rises = (np.diff(self.start) > 0.0).all()
+        if self.start[0] != 0.0 or not rises or self.start[-1] >= 1.0:
+            raise InvalidInput(f"start must rise from 0 and stay below 1, got {start!r}")
+        flat_r, flat_c = self.rewards.ravel(), self.costs.ravel()
+        require((flat_r >= 0.0) & (flat_r <= 1.0), "reward", flat_r, "in [0, 1]")
+        require((flat_c > 0.0) & (flat_c <= 1.0), "cost", flat_c, "in (0, 1]")
+        super().__init__(self.rewards[0], self.costs[0], name)
+        tires = (
+            np.zeros(self.arms) if fatigue is None else np.atleast_1d(numbers("fatigue", fatigue))
+        )
+        if tires.shape != (self.arms,):
+            raise InvalidInput(f"give the fatigue of each of {self.arms} arms, got {fatigue!r}")
+        require(tires >= 0.0, "fatigue", tires, "0 or more")
+        self.fatigue: Floats = tires
+        least = float(self.costs.min())
+        if min_cost is not None and not 0.0 < min_cost <= least:
+            raise InvalidInput(f"min_cost must be in (0, {least:g}], got {min_cost!r}")
+        self._min_cost = least if min_cost is None else float(min_cost)
+
+    @property
+    def min_cost(self) -> float:
+        """A lower bound of all mean costs at all times."""
+        return self._min_cost
+
+    @property
+    def ratios(self) -> Floats:
+        """Mean reward per mean cost of arms that are not tired, a row a moment."""
+        return np.asarray(self.rewards / self.costs)
+
+    @property
+    def rate(self) -> float:
+        """What one brings for each unit of money who always plays the best arm now."""
+        if not self.fatigue.any():
+            lengths = np.diff(np.append(self.start, 1.0))
+            return float(lengths @ self.ratios.max(axis=1))
+        ratios, spent, brought = self.ratios, np.zeros(self.arms), 0.0
+        for step in range(_STEPS):
+            now = ratios[self.moment((step + 0.5) / _STEPS)] * np.exp(-self.fatigue * spent)
+            arm = int(np.argmax(now))
+            brought += now[arm] / _STEPS
+            spent[arm] += 1.0 / _STEPS
+        return float(brought)
+
+    def moment(self, share: float) -> int:
+        """Return the row of the means that hold once a share of the budget is spent."""
+        return int(np.searchsorted(self.start, share, side="right")) - 1
+
+    def best_at(self, share: float) -> int:
+        """Return the arm of the highest mean reward per mean cost, none being tired."""
+        return int(np.argmax(self.ratios[self.moment(share)]))
+
+    def _parameters(self) -> dict[str, Any]:
+        return {
+            "start": self.start,
+            "reward": self.rewards,
+            "cost": self.costs,
+            "fatigue": self.fatigue,
+            "min_cost": self.min_cost,
+        }
+
+    def _draw(self, rng: np.random.Generator, arms: Arms, size: int) -> Draws:
+        raise InvalidInput(
+            "what an arm of a changing world yields depends on what was spent before;"
+            " play it with bursar.simulate"
+        )

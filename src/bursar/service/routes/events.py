@@ -1,0 +1,220 @@
+"""The log of a campaign: its events, those that changed rules or money, and what is to come.
+
+Events go over the wire as they are in the log: times in µs since 1970, money in units.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from collections.abc import AsyncIterator, Collection, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from starlette.concurrency import iterate_in_threadpool
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from bursar.campaign import Campaign
+from bursar.extras import import_extra
+from bursar.ledger import Event
+from bursar.service.auth import require
+from bursar.service.keys import Key
+from bursar.service.requests import header, read_choice, read_int, read_seconds, request_campaign
+from bursar.service.responses import BytesResponse, HTTPProblem, encode, json_response
+
+if TYPE_CHECKING:
+    from bursar.service.service import Service
+
+__all__ = ["MEDIA", "audit", "export", "forecast", "list_events", "page_of", "series", "stream"]
+
+_LOOKED = 100_000  # events that one call goes through at most
+AUDITED = (
+    "created", "budget-set", "cap-set", "arm-added", "arm-paused", "arm-resumed", "arm-retired",
+    "paused", "resumed", "closed", "restored", "reconciled", "adopted", "corrected",
+    "voided",
+)  # fmt: skip
+
+
+def page_of(
+    campaign: Campaign, after: int, limit: int, kinds: Collection[str]
+) -> tuple[list[Event], int | None]:
+    """Return events after a number, and the number to go on from, or None at the end."""
+    found: list[Event] = []
+    last = after
+    for looked, event in enumerate(campaign.events(after)):
+        if len(found) == limit or looked == _LOOKED:
+            return found, last
+        last = event.seq
+        if not kinds or event.kind in kinds:
+            found.append(event)
+    return found, None
+
+
+async def list_events(service: Service, request: Request) -> BytesResponse:
+    """Return events, oldest first, a page at a time, of some kinds if so wanted."""
+    name = request_campaign(request, "read")
+    return await _page(service, request, name, request.query_params.getlist("kind"))
+
+
+async def audit(service: Service, request: Request) -> BytesResponse:
+    """Return the events that changed rules or money by hand, with who did it."""
+    name = request_campaign(request, "admin")
+    return await _page(service, request, name, AUDITED)
+
+
+async def _page(
+    service: Service, request: Request, name: str, kinds: Collection[str]
+) -> BytesResponse:
+    limit = read_int(request, "limit", 1000, 1, 10_000)
+    after = read_int(request, "after", 0, 0, 10**17)
+    campaign = await service.find(name)
+    found, more = await service.look(page_of, campaign, after, limit, kinds)
+    return json_response({"events": found, "next": more})
+
+
+async def forecast(service: Service, request: Request) -> BytesResponse:
+    """Return what the rest of the budget may bring, and when it will be used up."""
+    name = request_campaign(request, "read")
+    days = read_seconds("days", request.query_params.get("days"))
+    campaign = await service.find(name)
+    return json_response((await service.look(campaign.forecast, days)).as_dict())
+
+
+async def series(service: Service, request: Request) -> BytesResponse:
+    """Return the history of a campaign in at most so many points."""
+    name = request_campaign(request, "read")
+    points = read_int(request, "points", 500, 2, 2000)
+    await service.find(name)
+    return json_response(await service.look(lambda: service.series.of(name).as_dict(points)))
+
+
+# ==== service.stream
+# The log as it grows: server-sent events, which a browser resumes by itself.
+
+_PIECE = 500  # events that are read at a time
+_HEADERS = {
+    "content-type": "text/event-stream",
+    "cache-control": "no-store",
+    "x-accel-buffering": "no",  # proxies must not wait for more
+}
+
+
+async def stream(service: Service, request: Request) -> StreamingResponse:
+    """Send events after ``Last-Event-ID`` (or ``after``), and then each as it happens.
+
+    Without either, only those that happen from now on.
+    """
+    name: str = request.path_params["campaign"]
+    key = require(request, "read", name)
+    after: int | None = read_int(request, "after", -1, 0, 10**17)
+    last = header(request, b"last-event-id")
+    if last is not None:
+        if not (last.isascii() and last.isdigit() and len(last) <= 17):
+            raise HTTPProblem(
+                "invalid", f"Last-Event-ID must be the number of an event, got {last!r}"
+            )
+        after = int(last)
+    campaign = await service.find(name)
+    if after == -1:
+        after = (await service.look(campaign.status)).seq
+    kinds = frozenset(request.query_params.getlist("kind"))
+    return StreamingResponse(_events(service, name, key, after or 0, kinds), headers=_HEADERS)
+
+
+async def _events(
+    service: Service, name: str, key: Key, after: int, kinds: frozenset[str]
+) -> AsyncIterator[bytes]:
+    campaign = await service.find(name)
+    yield b"retry: 2000\n: events of the log follow\n\n"
+    async for newest in service.watch(name, key):
+        if newest is None:
+            yield b": still here\n\n"
+            continue
+        while after < newest and not service.stopping:
+            piece = await service.look(
+                lambda seq: list(islice(campaign.events(seq), _PIECE)), after
+            )
+            if not piece:
+                break
+            after = piece[-1].seq
+            text = b"".join(_text(one) for one in piece if not kinds or one.kind in kinds)
+            # what was left out must not be sent again, either, when the browser comes back
+            yield text or b"id: %d\n: skipped\n\n" % after
+
+
+def _text(event: Event) -> bytes:
+    # JSON has no line breaks in it, so one line of data is enough
+    body = encode(event)
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.kind.encode(), body)
+
+
+# ==== service.exports
+# The whole log as a file: lines of JSON, CSV or Parquet, sent while it is read.
+
+MEDIA = ("application/jsonl", "text/csv", "application/vnd.apache.parquet")
+_KINDS = dict(zip(("jsonl", "csv", "parquet"), MEDIA, strict=True))
+_COLUMNS = ("seq", "time", "kind", "decision", "body")
+_EXPORTS_PIECE = 1000
+
+
+async def export(service: Service, request: Request) -> StreamingResponse:
+    """Send the log; times are µs since 1970, money is in units."""
+    name = request_campaign(request, "read")
+    kind = read_choice(request, "format", "jsonl", tuple(_KINDS))
+    campaign = await service.find(name)
+    if kind == "parquet":
+        import_extra("pyarrow")  # say now that it is missing, not in the middle
+    pieces = {"jsonl": _lines, "csv": _rows, "parquet": _parquet}[kind](campaign)
+    safe = quote(f"{name}.{kind}", safe="")
+    return StreamingResponse(
+        iterate_in_threadpool(pieces),
+        headers={
+            "content-type": _KINDS[kind],
+            "content-disposition": f"attachment; filename*=UTF-8''{safe}",
+        },
+    )
+
+
+def _lines(campaign: Campaign) -> Iterator[bytes]:
+    events = campaign.events()
+    while piece := list(islice(events, _EXPORTS_PIECE)):
+        yield b"".join(encode(one) + b"\n" for one in piece)
+
+
+def _rows(campaign: Campaign) -> Iterator[bytes]:
+    events, head = campaign.events(), True
+    while piece := list(islice(events, _EXPORTS_PIECE)):
+        text = io.StringIO()
+        write = csv.writer(text).writerow
+        if head:
+            write(_COLUMNS)
+            head = False
+        for one in piece:
+            write(_row(one))
+        yield text.getvalue().encode()
+
+
+def _row(event: Event) -> tuple[int, int, str, str, str]:
+    return event.seq, event.ts, event.kind, event.decision, encode(event.body).decode()
+
+
+def _parquet(campaign: Campaign) -> Iterator[bytes]:
+    """Yield a Parquet file; its end tells where things are, so it is written before it is sent."""
+    pa, pq = import_extra("pyarrow"), import_extra("pyarrow.parquet")
+    whole, text = pa.int64(), pa.string()
+    schema = pa.schema(list(zip(_COLUMNS, (whole, whole, text, text, text), strict=True)))
+    with tempfile.TemporaryDirectory(prefix="bursar-") as folder:
+        path = Path(folder) / "log.parquet"
+        with pq.ParquetWriter(path, schema) as writer:
+            events = campaign.events()
+            while piece := list(islice(events, 50 * _EXPORTS_PIECE)):
+                rows = [_row(one) for one in piece]
+                columns = [list(column) for column in zip(*rows, strict=True)]
+                writer.write_table(pa.table(dict(zip(_COLUMNS, columns, strict=True)), schema))
+        with path.open("rb") as file:
+            while part := file.read(1 << 16):
+                yield part

@@ -1,0 +1,130 @@
+"""The plain loop: every policy, a full decision a play. Obvious, and the lazy loop's judge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.jit.arms import Arms
+from bursar.jit.compile import inlined
+from bursar.jit.rng import Stream
+from bursar.validation import Floats
+
+__all__ = ["DONE", "PAUSED", "SHORT", "STATE", "new_state", "note_marks", "over", "play"]
+
+# ==== engine.state
+# Where a game stands: one packed record that compiled loops read and write, and its marks.
+
+State = NDArray[Any]
+
+DONE, SHORT, PAUSED = 0, 1, 2
+"""Why a loop came back: the budget is spent, a tape is too short, the choices are full."""
+
+STATE = np.dtype(
+    [
+        ("plays", "i8"),  # the first four are those of `bursar.arms.GAME`: policies read them
+        ("spent", "f8"),
+        ("budget", "f8"),
+        ("ties_first", "i8"),
+        ("careful", "i8"),  # stop before a play that might exceed the budget
+        ("leader", "i8"),
+        ("decided", "i8"),  # the leader was chosen and is yet to be played
+        ("stride", "i8"),  # plays to try at once
+        ("mark", "i8"),  # next share of the budget to be noted
+        ("short", "i8"),  # whose tape is too short
+        ("filled", "i8"),  # choices written since the loop was entered
+    ]
+)
+
+
+def new_state(budget: float, ties: str, careful: bool) -> State:
+    """Make the state of a game without plays."""
+    state = np.zeros(1, dtype=STATE)
+    state["budget"], state["ties_first"], state["careful"] = budget, ties == "first", careful
+    state["leader"], state["stride"] = -1, 1
+    return state
+
+
+@inlined
+def over(s: Any) -> bool:
+    """Tell whether the game has ended."""
+    if s.careful:
+        return bool(s.spent + 1.0 > s.budget)  # a play costs at most 1
+    return bool(s.spent >= s.budget)
+
+
+@inlined
+def note_marks(s: Any, n: Floats, lost: Floats, marks: Floats, noted: Floats) -> None:
+    """Note plays, spend and regret at each share of the budget that was just reached.
+
+    Regret is summed over arms, not over plays: the same number whatever the order of plays.
+    ``marks`` ends with infinity, which no game reaches.
+    """
+    regret = 0.0
+    for k in range(n.size):
+        regret += n[k] * lost[k]
+    while s.spent >= marks[s.mark]:
+        noted[s.mark, 0] = s.plays
+        noted[s.mark, 1] = s.spent
+        noted[s.mark, 2] = regret
+        s.mark += 1
+
+
+# mypy: disable-error-code="name-defined, no-any-return"
+# ruff: noqa: F821
+# (`choose`, `remember`, `variances` … are bound for each policy by `bursar.engine.kernels`)
+
+
+def play(
+    p: Any,
+    rows: Floats,
+    spans: Floats,
+    bits: int,
+    start: Any,
+    length: Any,
+    n: Floats,
+    state: State,
+    arms: Arms,
+    memory: Floats,
+    lost: Floats,
+    marks: Floats,
+    noted: Floats,
+    choices: Any,
+    stream: Stream,
+) -> int:
+    """Play on until the budget is spent, a tape is too short, or ``choices`` is full."""
+    s = state[0]
+    while not over(s):
+        if choices.size > 0 and s.filled >= choices.size:
+            return PAUSED
+        if s.decided == 0:
+            s.leader = choose(p, arms, state, memory, stream)
+            s.decided = 1
+        k = s.leader
+        have = int(n[k])
+        if have + 1 >= length[k]:
+            s.short = k
+            return SHORT
+        before, after = rows[start[k] + have], rows[start[k] + have + 1]
+        arm = arms[k]
+        arm.n = have + 1.0
+        arm.reward, arm.cost = after[0], after[1]
+        if variances:
+            arm.reward_m2, arm.cost_m2 = after[2], after[3]
+        if trials:
+            arm.own_reward, arm.own_cost = after[4], after[5]
+        n[k] = have + 1.0
+        s.spent += after[1] - before[1]
+        s.plays += 1
+        s.decided = 0
+        if notes:  # a tape holds sums: their differences are the values, but for rounding
+            reward, cost = min(after[0] - before[0], 1.0), min(after[1] - before[1], 1.0)
+            remember(p, arms, state, memory, k, reward, cost)
+        if choices.size > 0:
+            choices[s.filled] = k
+        s.filled += 1
+        if s.spent >= marks[s.mark]:
+            note_marks(s, n, lost, marks, noted)
+    return DONE
