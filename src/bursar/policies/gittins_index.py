@@ -8,7 +8,7 @@ is the finite-horizon Gittins index of the arm, in standard deviations above its
 0, :math:`z^2 = 2\log(1/t) - \log\log(1/t) - \log 16\pi + o(1)`; there is no closed form.
 
 The knots are the solution of the optimal stopping problem by backward induction, extrapolated to
-steps of no length; `tests/test_horizon.py` solves it again. Between plays that cannot be divided
+steps of no length; `tests/policies/test_horizon.py` solves it again. Between plays that cannot be divided
 the boundary is lower by :math:`0.5826/\sqrt n` (Chernoff & Petkau 1986).
 
 Lai (1987). Adaptive treatment allocation and the multi-armed bandit problem. Annals of Statistics

@@ -19,7 +19,7 @@ from bursar import errors
 from bursar.client import AsyncClient, Client
 from bursar.service.responses import TABLE
 
-PAGE = (Path(__file__).parent.parent / "docs" / "client.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
 
 
 def blocks(language: str) -> list[str]:

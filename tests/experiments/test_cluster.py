@@ -16,7 +16,7 @@ from bursar.experiments.dask import run_on_cluster
 from bursar.experiments.toml import policies_of, read_code
 from bursar.simulation import arrow
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "my_policy.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "my_policy.py"
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from bursar.service.responses import TABLE
 
 __all__ = ["api", "service"]
 
-KEPT = Path(__file__).parent.parent / "docs" / "openapi.json"
+KEPT = Path(__file__).parents[2] / "docs" / "openapi.json"
 
 
 def test_the_document_in_docs_is_the_one_that_is_served(api: Api) -> None:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from bursar import theory
 from bursar.errors import BursarError, InvalidInput
 
-VECTORS = json.loads((Path(__file__).parent / "data" / "vectors.json").read_text("utf-8"))
+VECTORS = json.loads((Path(__file__).parents[1] / "data" / "vectors.json").read_text("utf-8"))
 THEORY = VECTORS["theory"]
 
 quick = settings(deadline=None, max_examples=60)

@@ -19,7 +19,7 @@ from bursar.experiments.runner import DRAWING, plan_run, threads
 from bursar.experiments.toml import policies_of, read_code
 from bursar.simulation import arrow
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "my_policy.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "my_policy.py"
 FICKLE = '''
 import os
 from dataclasses import dataclass

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from service_app import Live, live  # noqa: F401
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "llm_router_http.py"
 
 

@@ -144,7 +144,7 @@ def test_compiled_code_that_differs_from_its_python_is_found(monkeypatch):
 
 
 def test_the_example_of_a_policy_of_ones_own_conforms():
-    path = Path(__file__).parent.parent / "examples" / "my_policy.py"
+    path = Path(__file__).parents[2] / "examples" / "my_policy.py"
     names = runpy.run_path(str(path))
     testing.check_policy(names["Optimist"](hope=2.0))
     assert names["Optimist"](hope=2.0).indices(

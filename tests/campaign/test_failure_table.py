@@ -48,7 +48,7 @@ from bursar.ledger.chain import verify
 from bursar.ledger.sqlite import SQLiteStore
 
 ARMS = {"small": "1", "large": "4"}
-SRC = Path(__file__).parents[1] / "src"
+SRC = Path(__file__).parents[2] / "src"
 
 
 def made(budget: str = "10", arms: dict[str, str] | None = None, **rules: Any) -> Campaign:

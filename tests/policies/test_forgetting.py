@@ -13,7 +13,7 @@ import bursar
 from bursar.errors import InvalidInput, InvalidParameter
 from bursar.policies import omega_discounted, omega_sliding
 
-VECTORS = json.loads((Path(__file__).parent / "data" / "vectors.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[1] / "data" / "vectors.json").read_text())
 
 
 def value(expected) -> float:
