@@ -82,7 +82,7 @@ def _python_ns(policy: bursar.Policy, plays: int = 60) -> float:
     choose = interpreted(kernels.of(type(policy), "decide"))
     learn = interpreted(kernels.of(type(policy), "learn"))
     arms, game = (a.view(np.recarray) for a in (learner.arms, learner.game))
-    p = learner.parameters
+    p = learner.kernel_params
 
     def games() -> None:
         for _ in range(plays):

@@ -19,7 +19,7 @@ def policies() -> str:
     rows = ["| slug | name | year | needs to know | parameters |", "|---|---|---|---|---|"]
     sections = []
     for slug, cls in POLICIES.items():
-        settings = ", ".join(f"`{k}={_shown(v)}`" for k, (_, v) in cls().settings().items())
+        settings = ", ".join(f"`{k}={_shown(v)}`" for k, (_, v) in cls().params().items())
         needs = ", ".join(cls.needs) or "nothing"
         rows.append(
             f"| [`{slug}`](#{slug}) | {cls.title} | {cls.year or ''} | {needs} | {settings} |"

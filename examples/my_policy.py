@@ -52,7 +52,7 @@ class Optimist(bursar.Policy):
         super().__post_init__()
         self._require(self.hope >= 0.0, "hope", "0 or more")
 
-    def parameters(self, facts: object) -> Params:
+    def kernel_params(self, context: object) -> Params:
         """Return the numbers for the compiled functions."""
         return Params(self.hope)
 

@@ -44,7 +44,7 @@ class Remembered(NamedTuple):
 
     def indices(self, policy: OmegaUCB | OmegaStarUCB) -> Floats:
         """Return ω-UCB's (or ω*-UCB's) index of each arm; infinite where nothing is left."""
-        p: Any = policy.parameters(PolicyContext(self.n.size))
+        p: Any = policy.kernel_params(PolicyContext(self.n.size))
         table = kernels.of(type(policy), "tabulate")
         return np.asarray(table(p, *self[:5], 2.0 * policy.rho * self.log_term))
 
@@ -84,7 +84,7 @@ def _remembered(
     learner: Learner, n: Floats, r: Floats, c: Floats, r2: Floats, c2: Floats
 ) -> Remembered:
     some = np.where(n > 0.0, n, 1.0)
-    p, plays = learner.parameters, float(learner.game["plays"][0])
+    p, plays = learner.kernel_params, float(learner.game["plays"][0])
     z2 = kernels.of(type(learner.policy), "clock")(p, plays)
-    rho = learner.policy.settings()["rho"][0]
+    rho = learner.policy.params()["rho"][0]
     return Remembered(n, r / some, c / some, r2 / some, c2 / some, z2 / (2.0 * rho))

@@ -46,7 +46,7 @@ def test_options_named_in_the_deviations_exist():
         r"`(variant=authors|region=box|plus=false|factor=2|ties=first)`", PAGES["deviations.md"]
     ):
         key, value = name.split("=")
-        takers = [s for s, cls in bursar.POLICIES.items() if key in cls().settings()]
+        takers = [s for s, cls in bursar.POLICIES.items() if key in cls().params()]
         assert takers
         assert all(bursar.policy(f"{slug}:{key}={value}") for slug in takers)
 

@@ -29,10 +29,10 @@ from bursar.policies.uniform import Uniform
 class Fickle(Uniform):
     """Fails while it is told to."""
     name = "fickle"
-    def parameters(self, facts):
+    def kernel_params(self, context):
         if os.environ.get("BURSAR_TEST_FAIL"):
             raise RuntimeError("out of luck")
-        return super().parameters(facts)
+        return super().kernel_params(context)
 '''
 
 

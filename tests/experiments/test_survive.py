@@ -114,7 +114,7 @@ def test_ctrl_c_twice_stops_at_once(tmp_path):
         "@dataclass(frozen=True)\n"
         "class Endless(Uniform):\n"
         '    name = "endless"\n'
-        "    def parameters(self, facts):\n"
+        "    def kernel_params(self, context):\n"
         '        print("in the game", file=sys.stderr, flush=True)\n'
         "        while True:\n"
         "            time.sleep(1)\n"
@@ -142,10 +142,10 @@ def test_a_failed_unit_is_an_exit_code_and_can_be_repeated(tmp_path):
         "@dataclass(frozen=True)\n"
         "class Fickle(Uniform):\n"
         '    name = "fickle"\n'
-        "    def parameters(self, facts):\n"
+        "    def kernel_params(self, context):\n"
         '        if os.environ.get("BURSAR_TEST_FAIL"):\n'
         '            raise RuntimeError("out of luck")\n'
-        "        return super().parameters(facts)\n"
+        "        return super().kernel_params(context)\n"
     )
     grid = tmp_path / "grid.toml"
     grid.write_text(

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from forgetting import discounted, sliding
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +19,6 @@ from bursar.errors import (
     NoIndex,
     UnknownParameter,
 )
-from forgetting import discounted, sliding
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB
 
 unit = st.floats(0, 1)

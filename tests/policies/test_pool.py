@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import bursar
 from bursar.jit.arms import add, new_arms, new_game
 from bursar.policies.gittins_index import COUNT, _rounded, add_up, eta, pooled
-from bursar.policies.pooled_gittins import note
+from bursar.policies.pooled_gittins import update_cache
 
 
 def outcomes(kind: str, arms: int, plays: int) -> tuple[np.ndarray, np.ndarray]:
@@ -58,13 +58,13 @@ def recorded(kind: str, arms: int, plays: int) -> np.ndarray:
 def test_sums_that_are_kept_are_those_of_adding_up(kind, arms):
     """Bit by bit after thousands of plays: the engine's choices are those of a full look."""
     policy = bursar.policy("pooled-gittins")
-    memory = np.zeros(policy.recall_size(arms))
-    params = policy.learner(arms, budget=1e4).parameters
+    memory = np.zeros(policy.cache_size(arms))
+    params = policy.learner(arms, budget=1e4).kernel_params
     records, game = new_arms(arms), new_game(1e4)
     chosen, drawn = outcomes(kind, arms, 6000)
     for i, (arm, (reward, cost)) in enumerate(zip(chosen.tolist(), drawn.tolist(), strict=True)):
         add(records, game, arm, reward, cost)
-        note(params, records, game, memory, arm, reward, cost)
+        update_cache(params, records, game, memory, arm, reward, cost)
         if i % 97 == 0:
             assert memory[:COUNT].tolist() == sums_of(records).tolist()
     assert memory[:COUNT].tolist() == sums_of(records).tolist()

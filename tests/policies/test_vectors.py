@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forgetting import discounted, sliding
 
 import bursar
-from forgetting import discounted, sliding
 from bursar.jit.divergence import ball_ratio
 from bursar.policies.bts import posterior
 from bursar.policies.omega import OmegaUCB
@@ -257,6 +257,9 @@ def agrees_by_arm(left, case, count: str) -> None:
 
 def test_every_family_is_covered():
     """`theory` and `asymmetry` are in test_theory.py; a family added to the file must be tested."""
-    tested = Path(__file__).read_text() + (Path(__file__).parents[1] / "theory" / "test_theory.py").read_text()
+    tested = (
+        Path(__file__).read_text()
+        + (Path(__file__).parents[1] / "theory" / "test_theory.py").read_text()
+    )
     families = set(VECTORS) - {"format", "note"}
     assert [f for f in sorted(families) if f'"{f}"' not in tested] == []

@@ -35,7 +35,7 @@ RECALL = [
     p.but(ties=ties)
     for cls in bursar.POLICIES.values()
     for p in cls.examples()
-    if fastest(p) == "recall"
+    if fastest(p) == "choose_cached"
     for ties in ("random", "first")
 ]
 
@@ -98,7 +98,7 @@ def test_a_long_game_that_is_recalled_agrees_too():
 
 def compare(policy: bursar.Policy, number: int) -> None:
     place = problem(number)
-    slow = policy.name == "kl-ucb-sc-plus" or policy.recall is not None
+    slow = policy.name == "kl-ucb-sc-plus" or policy.choose_cached is not None
     plays = 100 + 2 * place.arms if slow else 1500 + 6 * place.arms  # well beyond the first of each
     budget = plays * place.cost.mean()
     tape = Tape(place, (1, number))

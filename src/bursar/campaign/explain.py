@@ -55,7 +55,7 @@ def indices(brain: CampaignLearner, among: Sequence[int]) -> list[Index] | None:
     if plays == 0.0:
         return [Index(math.inf)] * seen.size
     n = seen["n"]
-    tried, free = np.maximum(n, 1.0), np.maximum(n - policy.variance, 1.0)
+    tried, free = np.maximum(n, 1.0), np.maximum(n - policy.ddof, 1.0)
     columns = (
         n.copy(), seen["reward"] / tried, seen["cost"] / tried,
         seen["reward_m2"] / free, seen["cost_m2"] / free,
@@ -71,7 +71,7 @@ def indices(brain: CampaignLearner, among: Sequence[int]) -> list[Index] | None:
         if split is None or arm.n == 0.0:
             found.append(Index(value))
         else:
-            reward, cost = split(p, arm, now, policy.variances)
+            reward, cost = split(p, arm, now, policy.uses_variance)
             scale = brain.scale
             found.append(
                 Index(

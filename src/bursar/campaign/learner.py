@@ -25,7 +25,7 @@ __all__ = ["COST", "REWARD", "CampaignLearner"]
 
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
-# (`choose` and `observe` in the templates are bound to those of a policy by `specialize`)
+# (`choose` and `update_arm` in the templates are bound to those of a policy by `specialize`)
 
 
 COST, REWARD = 1, 2
@@ -63,7 +63,7 @@ class CampaignLearner:
         self._game = new_game(math.inf, policy.ties)
         self._stream = new_stream(seed)
         self._memory = np.zeros(0)
-        self._parameters: Any = None
+        self._kernel_params: Any = None
         self._kernels = _kernels(cast(Any, type(policy)))
         self._scores = self._kernels.scores
         bind = self.arms, self._seen, self._game, self.prior
@@ -123,13 +123,13 @@ class CampaignLearner:
         """Tell the policy what it may know beforehand; again whenever that changes."""
         self.scale = Scale.of(self.policy, self.reward_range, (0.0, self.most))
         self._reward_in, self._cost_in = self.scale.reward_in, self.scale.cost_in
-        facts = self.policy._facts(self.arms.size, budget, min_cost, self.scale)
+        context = self.policy._context(self.arms.size, budget, min_cost, self.scale)
         for name in self.policy.needs:
-            self.policy._known(facts, name)
-        self._parameters = self.policy.parameters(facts)
-        known = self._parameters, self._seen, self._game, self._memory, self._stream
+            self.policy._known(context, name)
+        self._kernel_params = self.policy.kernel_params(context)
+        known = self._kernel_params, self._seen, self._game, self._memory, self._stream
         self._pick = direct(self._kernels.pick, *known, 0)
-        self._game["budget"] = math.inf if facts.budget is None else facts.budget
+        self._game["budget"] = math.inf if context.budget is None else context.budget
 
     def choose(self, allowed: Sequence[int] | None, seq: int) -> int:
         """Return the arm for decision ``seq`` among those allowed, all by default."""
@@ -137,11 +137,11 @@ class CampaignLearner:
             self._look()
         if allowed is None:
             return self._pick(
-                self._parameters, self._seen, self._game, self._memory, self._stream, seq
+                self._kernel_params, self._seen, self._game, self._memory, self._stream, seq
             )
         few = self._seen[np.asarray(allowed, dtype=np.intp)]
         return allowed[
-            self._pick(self._parameters, few, self._game, self._memory, self._stream, seq)
+            self._pick(self._kernel_params, few, self._game, self._memory, self._stream, seq)
         ]
 
     def certainty(self, arms: int) -> float | None:
@@ -156,7 +156,7 @@ class CampaignLearner:
         fresh = np.flatnonzero(few["n"] == 0.0)
         if fresh.size:
             return [allowed[int(fresh[0])]]
-        scores = self._scores(self._parameters, few, self.game)
+        scores = self._scores(self._kernel_params, few, self.game)
         return [allowed[int(i)] for i in np.flatnonzero(scores == scores.max())]
 
     def uniform(self, seq: int) -> tuple[float, float]:
@@ -305,7 +305,7 @@ def _take(
 ) -> int:  # fmt: skip
     game[0].plays += step
     _at(stream, seq, 1)
-    observe(arms, game, k, reward, cost, stream)
+    update_arm(arms, game, k, reward, cost, stream)
     _see(arms, seen, prior, k, float(waiting))
     found = 0
     if news & COST:
@@ -335,7 +335,7 @@ def _kernels(policy: Any) -> _Kernels:
     return _Kernels(
         specialize(_pick, policy.name, choose=found["choose"]),
         specialize(_wait, "campaign"),
-        specialize(_take, policy.name, observe=found["observe"]),
+        specialize(_take, policy.name, update_arm=found["update_arm"]),
         specialize(_paid, "campaign"),
         found.get("scores"),
     )

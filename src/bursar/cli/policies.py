@@ -29,7 +29,7 @@ def policy_facts(cls: type[Policy]) -> dict[str, Any]:
         "name": cls.title,
         "year": cls.year,
         "source": cls.source,
-        "parameters": {name: default for name, (_, default) in cls().settings().items()},
+        "parameters": {name: default for name, (_, default) in cls().params().items()},
         "needs": list(cls.needs),
     }
 
@@ -45,7 +45,7 @@ def policy_card(policy: Policy) -> dict[str, Any]:
     return {
         **facts,
         "slug": str(policy),
-        "parameters": {name: value for name, (value, _) in policy.settings().items()},
+        "parameters": {name: value for name, (value, _) in policy.params().items()},
         "formula": policy.formula,
         "about": inspect.cleandoc(policy.__doc__ or "").split("\n")[0].replace("``", ""),
         "example": example,
@@ -67,7 +67,7 @@ def _example(policy: Policy) -> dict[str, Any]:
         for k in range(count)
     ]
     if policy.index is not None:
-        bias = n / (n - 1.0) if policy.variance else 1.0
+        bias = n / (n - 1.0) if policy.ddof else 1.0
         index = policy.indices(
             n=n,
             mean_reward=r,

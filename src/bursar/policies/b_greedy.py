@@ -73,7 +73,7 @@ class BGreedy(Policy):
     source = "Xia, Qin, Ding, Li, Zhang, Yu & Liu, Neurocomputing 2017"
     formula = "a random arm with probability min(1, alpha K / N), else the largest r / c"
     monotone = True
-    variances = False
+    uses_variance = False
     shortcut = "greedy"
     index = staticmethod(index)
     clock = staticmethod(clock)
@@ -87,9 +87,9 @@ class BGreedy(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(), cls(alpha=4.0))
 
-    def parameters(self, facts: PolicyContext) -> Params:
+    def kernel_params(self, context: PolicyContext) -> Params:
         return Params(self.alpha)
 
     def exploration(self, arms: int, plays: int) -> float:
         """Return the probability that the next arm is a random one."""
-        return float(epsilon(self.parameters(PolicyContext(arms)), float(arms), float(plays)))
+        return float(epsilon(self.kernel_params(PolicyContext(arms)), float(arms), float(plays)))

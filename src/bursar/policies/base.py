@@ -152,12 +152,12 @@ class Learner:
         self.policy = policy
         self.scale = Scale.of(policy, reward_range, cost_range)
         self._ranges = reward_range, cost_range
-        facts = policy._facts(arms, budget, min_cost, self.scale)
+        context = policy._context(arms, budget, min_cost, self.scale)
         for name in policy.needs:
-            policy._known(facts, name)
-        self.parameters = policy.parameters(facts)
+            policy._known(context, name)
+        self.kernel_params = policy.kernel_params(context)
         self.arms = new_arms(arms)
-        self.game = new_game(math.inf if facts.budget is None else facts.budget, policy.ties)
+        self.game = new_game(math.inf if context.budget is None else context.budget, policy.ties)
         self.memory: Floats = np.zeros(policy.memory_size(arms))
         self.stream = new_stream(*(seed if isinstance(seed, tuple) else (seed,)))
         self._decide = kernels.of(type(policy), "decide")
@@ -165,7 +165,7 @@ class Learner:
 
     def choose(self) -> int:
         """Return the arm to play next; each call is a decision of its own: record its outcome."""
-        return int(self._decide(self.parameters, self.arms, self.game, self.memory, self.stream))
+        return int(self._decide(self.kernel_params, self.arms, self.game, self.memory, self.stream))
 
     def record(self, arm: int, reward: float, cost: float) -> None:
         """Learn what a play of an arm brought and cost."""
@@ -181,7 +181,7 @@ class Learner:
                 )
         scale = self.scale
         self._learn(
-            self.parameters,
+            self.kernel_params,
             self.arms,
             self.game,
             self.memory,
@@ -230,19 +230,19 @@ class Policy:
     always_shown: ClassVar[tuple[str, ...]] = ()  # parameters that the slug names even at default
     monotone: ClassVar[bool] = False  # the index of an arm that is not played never falls
     any_range: ClassVar[bool] = False  # works on [low, high] itself, not on [0, high]
-    variances: ClassVar[bool] = True  # the index looks at variances
-    variance: ClassVar[int] = 0  # the index wants squared deviations over (n - variance)
+    uses_variance: ClassVar[bool] = True  # the index looks at variances
+    ddof: ClassVar[int] = 0  # the index wants squared deviations over (n - ddof)
 
     index: ClassVar[Function | None] = None  # (p, n, r, c, var_r, var_c, now) -> float
     clock: ClassVar[Function | None] = None  # (p, plays) -> now
     scores: ClassVar[Function | None] = None  # (p, arms, game) -> array, if not index by index
     choose: ClassVar[Function | None] = None  # (p, arms, game, memory, stream) -> arm
-    observe: ClassVar[Function | None] = None  # (arms, game, arm, reward, cost, stream)
-    remember: ClassVar[Function | None] = None  # (p, arms, game, memory, arm, reward, cost)
+    update_arm: ClassVar[Function | None] = None  # (arms, game, arm, reward, cost, stream)
+    update_memory: ClassVar[Function | None] = None  # (p, arms, game, memory, arm, reward, cost)
     worst: ClassVar[Function | None] = None  # (p, n, r, r_high, c_low, c, var_r, var_c, now)
     # the choice again, for the engine: it keeps notes, and looks only at arms that may be the best
-    recall: ClassVar[Function | None] = None  # (p, arms, game, memory, stream) -> arm
-    note: ClassVar[Function | None] = None  # (p, arms, game, memory, arm, reward, cost)
+    choose_cached: ClassVar[Function | None] = None  # (p, arms, game, memory, stream) -> arm
+    update_cache: ClassVar[Function | None] = None  # (p, arms, game, memory, arm, reward, cost)
     shortcut: ClassVar[str] = ""  # a loop of the engine made for this policy: "greedy", "thompson"
     trials: ClassVar[bool] = False  # counts Bernoulli trials in place of values between 0 and 1
 
@@ -258,7 +258,7 @@ class Policy:
         """Yield policies with typical parameters, for the tests that all policies take."""
         yield cls()
 
-    def parameters(self, facts: PolicyContext) -> tuple[float, ...]:
+    def kernel_params(self, context: PolicyContext) -> tuple[float, ...]:
         """Return what the compiled functions get as ``p``: a named tuple of numbers."""
         return ()
 
@@ -266,8 +266,8 @@ class Policy:
         """Return how many numbers of its own the policy keeps between choices."""
         return 0
 
-    def recall_size(self, arms: int) -> int:
-        """Return how many numbers ``recall`` keeps; a choice without them is the same."""
+    def cache_size(self, arms: int) -> int:
+        """Return how many numbers ``choose_cached`` keeps; a choice without them is the same."""
         return 0
 
     @property
@@ -345,16 +345,16 @@ class Policy:
         vr = self._variances(var_reward, "var_reward", shape, mean_r, *reward_range, scale)
         vc = self._variances(var_cost, "var_cost", shape, mean_c, *cost_range, scale)
         r, c = scale.reward_in(mean_r), scale.cost_in(mean_c)
-        p = self.parameters(self._facts(count.size, budget, None, scale))
+        p = self.kernel_params(self._context(count.size, budget, None, scale))
         table = kernels.of(type(self), "tabulate")
         arms = new_arms(count.size)
         arms["n"], arms["reward"], arms["cost"] = count, count * r, count * c
-        free = np.maximum(count - self.variance, 0.0)
+        free = np.maximum(count - self.ddof, 0.0)
         arms["reward_m2"], arms["cost_m2"] = free * vr, free * vc
         now = self._now(p, max(float(plays), 1.0), arms, float(arms["cost"].sum()))
         return shaped(scale.ratio_out(table(p, count, r, c, vr, vc, now)), shape)
 
-    def settings(self) -> dict[str, tuple[Any, Any]]:
+    def params(self) -> dict[str, tuple[Any, Any]]:
         """Return each parameter with its value and default; the rule for ties comes last."""
         defaults = {f.name: f.default for f in fields(self)}
         return {name: (getattr(self, name), defaults[name]) for name in kinds_of(self)}
@@ -371,7 +371,7 @@ class Policy:
         """Return the slug, from which :func:`bursar.policy` makes an equal policy."""
         shown = [
             f"{name}={_plain(value)}"
-            for name, (value, default) in self.settings().items()
+            for name, (value, default) in self.params().items()
             if value != default or name in self.always_shown
         ]
         return f"{self.name}:{','.join(shown)}" if shown else self.name
@@ -380,7 +380,7 @@ class Policy:
         """Return what the index sees of the game as a whole; the same for all arms."""
         return kernels.of(type(self), "clock")(p, plays)
 
-    def _facts(
+    def _context(
         self, arms: int, budget: float | None, min_cost: float | None, scale: Scale
     ) -> PolicyContext:
         """Gather what is known, in units of the formulas; own parameters come before the game's."""
@@ -402,8 +402,8 @@ class Policy:
             value = getattr(self, name)
             raise InvalidParameter(f"{self.name}: {name} must be {domain}, got {value!r}")
 
-    def _known(self, facts: PolicyContext, name: str) -> float:
-        value = getattr(facts, name)
+    def _known(self, context: PolicyContext, name: str) -> float:
+        value = getattr(context, name)
         if value is None:
             way = f"{name}=…" if name == "budget" else f"{name}=…, or {self.name}:{name}=…"
             raise MissingKnowledge(
@@ -425,7 +425,7 @@ class Policy:
         width = scale.reward_width if name == "var_reward" else scale.cost_width
         x = (mean - (low if self.any_range else 0.0)) / width
         if given is None:
-            return np.full(mean.size, 0.25) if self.variance else x * (1.0 - x)
+            return np.full(mean.size, 0.25) if self.ddof else x * (1.0 - x)
         full, (v, _) = columns_of(**{name: given, "n": np.zeros(shape)})
         if full != shape:
             raise InvalidInput(f"{name} must fit the shape of n, {shape}, got {np.shape(given)}")

@@ -42,7 +42,7 @@ def trial(value: float, stream: Stream) -> float:
 
 
 @compiled
-def observe(arms: Arms, game: Game, k: int, reward: float, cost: float, stream: Stream) -> None:
+def update_arm(arms: Arms, game: Game, k: int, reward: float, cost: float, stream: Stream) -> None:
     arms[k].own_reward += trial(reward, stream)
     arms[k].own_cost += trial(cost, stream)
     add(arms, game, k, reward, cost)
@@ -70,7 +70,7 @@ class BTS(Policy):
     source = "Xia, Li, Qin, Yu & Liu, IJCAI 2015"
     formula = "argmax of draws Beta(Sr + 1, n - Sr + 1) / Beta(Sc + 1, n - Sc + 1)"
     shortcut = "thompson"
-    variances = False
+    uses_variance = False
     trials = True
     choose = staticmethod(choose)
-    observe = staticmethod(observe)
+    update_arm = staticmethod(update_arm)

@@ -60,7 +60,7 @@ class BudgetUCB(Policy):
     formula = "r/c + (e/c) (1 + min(r + e, 1) / max(c - e, min_cost)), e = sqrt(factor log(N) / n)"
     needs = ("min_cost",)
     monotone = True
-    variances = False
+    uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
 
@@ -76,7 +76,7 @@ class BudgetUCB(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(min_cost=0.01), cls(min_cost=0.1, variant="authors"))
 
-    def parameters(self, facts: PolicyContext) -> Params:
+    def kernel_params(self, context: PolicyContext) -> Params:
         authors = self.variant == "authors"
         factor = self.factor if self.factor is not None else (2.0 if authors else 1.0)
-        return Params(self._known(facts, "min_cost"), factor, 1.0 if authors else 0.0)
+        return Params(self._known(context, "min_cost"), factor, 1.0 if authors else 0.0)

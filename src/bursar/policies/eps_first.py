@@ -92,7 +92,7 @@ class EpsFirst(Policy):
     formula = "round robin while spent < eps B, then the largest r / c that fits what is left"
     needs = ("budget",)
     monotone = True
-    variances = False
+    uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
     choose = staticmethod(choose)
@@ -108,5 +108,5 @@ class EpsFirst(Policy):
     def memory_size(self, arms: int) -> int:
         return 1
 
-    def parameters(self, facts: PolicyContext) -> Params:
+    def kernel_params(self, context: PolicyContext) -> Params:
         return Params(self.eps, float(self.update_in_exploitation))

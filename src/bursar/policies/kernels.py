@@ -1,7 +1,7 @@
 """Templates of compiled decisions, and the kernels stamped from them for each policy.
 
-A template calls names that it does not define (`index`, `clock`, `scores`, `choose`, `observe`,
-`remember`); a policy class provides them. So a formula is written once, in the policy's file, and
+A template calls names that it does not define (`index`, `clock`, `scores`, `choose`, `update_arm`,
+`update_memory`); a policy class provides them. So a formula is written once, in the policy's file, and
 the same machine code serves a table of indices, a single choice and a whole simulated game.
 """
 
@@ -58,7 +58,7 @@ def _scores(p: Any, arms: Arms, game: Game) -> Floats:
     for k in range(arms.size):
         arm = arms[k]
         n = arm.n
-        free = max(n - divisor, 1.0)
+        free = max(n - ddof, 1.0)
         out[k] = index(
             p, n, arm.reward / n, arm.cost / n, arm.reward_m2 / free, arm.cost_m2 / free, now
         )
@@ -86,8 +86,8 @@ def _learn(
     cost: float,
     stream: Stream,
 ) -> None:
-    observe(arms, game, k, reward, cost, stream)
-    remember(p, arms, game, memory, k, reward, cost)
+    update_arm(arms, game, k, reward, cost, stream)
+    update_memory(p, arms, game, memory, k, reward, cost)
 
 
 def _play(
@@ -107,8 +107,8 @@ def _play(
         k = choose(p, arms, game, memory, stream)
         reward = 1.0 if uniform(world) < mean_reward[k] else 0.0
         cost = 1.0 if uniform(world) < mean_cost[k] else 0.0
-        observe(arms, game, k, reward, cost, stream)
-        remember(p, arms, game, memory, k, reward, cost)
+        update_arm(arms, game, k, reward, cost, stream)
+        update_memory(p, arms, game, memory, k, reward, cost)
         choices[done] = k
         done += 1
     return done
@@ -137,11 +137,11 @@ def _stamped(policy: Any, kernel: str) -> Any:
 def functions(policy: Any) -> dict[str, Any]:
     """Return the compiled functions that make up a policy; what it lacks comes from templates."""
     found: dict[str, Any] = {
-        "observe": policy.observe or record,
-        "remember": policy.remember or no_memory,
+        "update_arm": policy.update_arm or record,
+        "update_memory": policy.update_memory or no_memory,
     }
     if policy.index is not None:
-        found |= {"index": policy.index, "clock": policy.clock, "divisor": policy.variance}
+        found |= {"index": policy.index, "clock": policy.clock, "ddof": policy.ddof}
     if policy.scores is not None:
         found["scores"] = policy.scores
     elif policy.index is not None:

@@ -56,7 +56,7 @@ class KLUCBSCPlus(Policy):
     source = "Watanabe, Komiyama, Nakamura & Kudo, IEICE Trans. 2017"
     formula = "sup mu/tau with kl(r, mu) + kl(c, tau) <= log((N + 1) / n) / n"
     monotone = True
-    variances = False
+    uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
 
@@ -68,5 +68,5 @@ class KLUCBSCPlus(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(), cls(plus=False), cls(region="box"))
 
-    def parameters(self, facts: PolicyContext) -> Params:
+    def kernel_params(self, context: PolicyContext) -> Params:
         return Params(float(self.plus), float(self.region == "box"))

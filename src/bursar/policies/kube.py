@@ -100,7 +100,7 @@ class FractionalKUBE(Policy):
     source = "Tran-Thanh, Chapman, Rogers & Jennings, AAAI 2012"
     formula = "(r + sqrt(2 log(N + 1) / n)) / c"
     monotone = True
-    variances = False
+    uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
 
@@ -119,7 +119,7 @@ class KUBE(Policy):
     )
     needs = ("budget",)
     monotone = True
-    variances = False
+    uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
     choose = staticmethod(choose)

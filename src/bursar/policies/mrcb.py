@@ -158,7 +158,7 @@ class MRCB(Policy):
         "e = sqrt(kappa log(rounds) / n)"
     )
     monotone = True
-    variances = False
+    uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
     choose = staticmethod(choose)
@@ -187,7 +187,7 @@ class MRCB(Policy):
             )
         return self.set_size
 
-    def parameters(self, facts: PolicyContext) -> Params:
+    def kernel_params(self, context: PolicyContext) -> Params:
         return Params(self.kappa, self.set_size)
 
     def best_set(
@@ -206,7 +206,7 @@ class MRCB(Policy):
         r, c = inside(r, 0.0, 1.0, "mean_reward"), inside(c, 0.0, 1.0, "mean_cost")
         whole("rounds", rounds, 1, "give the rounds played so far")
         self.memory_size(count.size)
-        now = clock(self.parameters(PolicyContext(count.size)), float(rounds))
+        now = clock(self.kernel_params(PolicyContext(count.size)), float(rounds))
         pairs: Any = [optimistic(*row, now) for row in zip(count, r, c, strict=True)]
         u, l_ = (np.array(column) for column in zip(*pairs, strict=True))
         chosen = best_set(u, l_, self.set_size, new_game(math.inf, "first"), new_stream(0))

@@ -103,7 +103,7 @@ class OmegaUCB(Policy):
     formula = "upper(mean reward) / lower(mean cost), Theorem 1 with eta = 1, z² = 2 rho log(N + 1)"
     always_shown: ClassVar[tuple[str, ...]] = ("rho",)
     monotone = True
-    variances = False
+    uses_variance = False
     any_range = True
     index = staticmethod(index)
     clock = staticmethod(clock)
@@ -116,8 +116,8 @@ class OmegaUCB(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(rho=rho) for rho in (1 / 64, 1 / 4, 1.0))
 
-    def parameters(self, facts: PolicyContext) -> Params:
-        scale = facts.scale or Scale()
+    def kernel_params(self, context: PolicyContext) -> Params:
+        scale = context.scale or Scale()
         return Params(
             self.rho,
             0.0,
@@ -146,13 +146,13 @@ class OmegaStarUCB(OmegaUCB):
     )
     index = staticmethod(star_index)
     worst = staticmethod(star_worst)
-    variances = True
+    uses_variance = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require(self.min_samples >= 1, "min_samples", "1 or more")
         self._require(0.0 <= self.eta_min <= 1.0, "eta_min", "in [0, 1]")
 
-    def parameters(self, facts: PolicyContext) -> Params:
-        params = super().parameters(facts)
+    def kernel_params(self, context: PolicyContext) -> Params:
+        params = super().kernel_params(context)
         return params._replace(min_samples=float(self.min_samples), eta_min=self.eta_min)

@@ -91,7 +91,7 @@ def _pass_time(p: Any, memory: Floats, arms: int, plays: float) -> None:
 
 
 @compiled
-def remember(
+def update_memory(
     p: Any, arms: Arms, game: Game, memory: Floats, k: int, reward: float, cost: float
 ) -> None:
     """Fade an arm up to now and count its play: Welford's update with weights."""
@@ -181,7 +181,7 @@ class DiscountedOmegaUCB(OmegaUCB):
     always_shown = ("rho", "gamma")
     clock = staticmethod(clock)
     choose = staticmethod(choose)
-    remember = staticmethod(remember)
+    update_memory = staticmethod(update_memory)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -194,9 +194,9 @@ class DiscountedOmegaUCB(OmegaUCB):
     def memory_size(self, arms: int) -> int:
         return _HEAD + (_ARM + 1) * arms
 
-    def parameters(self, facts: PolicyContext) -> Any:
-        omega = super().parameters(facts)
-        if not self.variances:
+    def kernel_params(self, context: PolicyContext) -> Any:
+        omega = super().kernel_params(context)
+        if not self.uses_variance:
             omega = omega._replace(min_samples=math.inf)
         return Params(*omega, self.gamma, math.log(self.gamma))
 

@@ -99,7 +99,7 @@ def _recount(memory: Floats, arms: int, window: int) -> None:
 
 
 @compiled
-def remember(
+def update_memory(
     p: Any, arms: Arms, game: Game, memory: Floats, k: int, reward: float, cost: float
 ) -> None:
     """Let a play enter the window, and the oldest leave it."""
@@ -168,7 +168,7 @@ class SlidingOmegaUCB(OmegaUCB):
     monotone = False  # a lucky play that leaves the window lowers the index
     clock = staticmethod(clock)
     choose = staticmethod(choose)
-    remember = staticmethod(remember)
+    update_memory = staticmethod(update_memory)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -181,9 +181,9 @@ class SlidingOmegaUCB(OmegaUCB):
     def memory_size(self, arms: int) -> int:
         return _HEAD + (_ARM + 1) * arms + 3 * self.window
 
-    def parameters(self, facts: PolicyContext) -> Any:
-        omega = super().parameters(facts)
-        if not self.variances:
+    def kernel_params(self, context: PolicyContext) -> Any:
+        omega = super().kernel_params(context)
+        if not self.uses_variance:
             omega = omega._replace(min_samples=math.inf)
         return Params(*omega, float(self.window))
 

@@ -95,7 +95,7 @@ class PDBwK(Policy):
     source = "Badanidiyuru, Kleinberg & Slivkins, FOCS 2013"
     formula = "min(1, r + rad(r)) / max(0, c - rad(c)), rad(v) = sqrt(c_rad v / n) + c_rad / n"
     needs = ("budget",)
-    variances = False
+    uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
     choose = staticmethod(choose)
@@ -113,13 +113,13 @@ class PDBwK(Policy):
     def memory_size(self, arms: int) -> int:
         return 2
 
-    def parameters(self, facts: PolicyContext) -> Params:
+    def kernel_params(self, context: PolicyContext) -> Params:
         if self.c_rad is not None and self.horizon is None:
             return Params(self.c_rad, 0.0, 0.0)
-        budget = self._known(facts, "budget")
+        budget = self._known(context, "budget")
         resources = 1.0 if self.horizon is None else 2.0
-        plays = self.horizon or budget / (facts.min_cost or 1.0)
-        c_rad = self.c_rad or max(1.0, math.log(max(resources * plays * facts.arms, 1.0)))
+        plays = self.horizon or budget / (context.min_cost or 1.0)
+        c_rad = self.c_rad or max(1.0, math.log(max(resources * plays * context.arms, 1.0)))
         if self.horizon is None:
             return Params(c_rad, 0.0, 0.0)
         return Params(c_rad, budget / plays, math.log1p(math.sqrt(math.log(2.0) / budget)))

@@ -122,7 +122,7 @@ def scores(p: Params, arms: Arms, game: Game) -> Floats:
 
 
 @compiled
-def note(
+def update_cache(
     p: Params, arms: Arms, game: Game, memory: Floats, k: int, reward: float, cost: float
 ) -> None:
     """Keep the sums over all arms up to date."""
@@ -136,7 +136,7 @@ def note(
 
 
 @compiled
-def recall(p: Params, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:
+def choose_cached(p: Params, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:
     """Return the arm of the largest of `scores`, looking only at arms that may have it.
 
     The index of an arm that is not played falls, for the budget does. So an old index bounds it, as
@@ -212,8 +212,8 @@ class PooledGittins(Policy):
     index = staticmethod(index)
     clock = staticmethod(clock)
     scores = staticmethod(scores)
-    recall = staticmethod(recall)
-    note = staticmethod(note)
+    choose_cached = staticmethod(choose_cached)
+    update_cache = staticmethod(update_cache)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -223,10 +223,10 @@ class PooledGittins(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(), cls(horizon=0.5), cls(pool=False))
 
-    def parameters(self, facts: PolicyContext) -> Params:
-        return Params(self.horizon, float(self.pool), self._known(facts, "budget"))
+    def kernel_params(self, context: PolicyContext) -> Params:
+        return Params(self.horizon, float(self.pool), self._known(context, "budget"))
 
-    def recall_size(self, arms: int) -> int:
+    def cache_size(self, arms: int) -> int:
         return _HEAD + _ARM * arms
 
     def _now(self, p: Any, plays: float, arms: Arms, spent: float) -> Any:

@@ -94,7 +94,7 @@ class UCBB2(Policy):
         "e, h = sqrt(2 V x / n) + 3 x / n with V of rewards, costs; x = alpha log(N)"
     )
     monotone = True
-    variance = 1
+    ddof = 1
     index = staticmethod(index)
     worst = staticmethod(worst)
     clock = staticmethod(clock)
@@ -111,6 +111,6 @@ class UCBB2(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(), cls(min_cost=0.05), cls(variant="authors"))
 
-    def parameters(self, facts: PolicyContext) -> Params:
-        known = 0.0 if facts.min_cost is None else facts.min_cost
+    def kernel_params(self, context: PolicyContext) -> Params:
+        known = 0.0 if context.min_cost is None else context.min_cost
         return Params(self.alpha, known, float(self.variant == "authors"))

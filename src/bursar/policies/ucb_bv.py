@@ -84,7 +84,7 @@ class UCBBV1(Policy):
     title = "UCB-BV1"
     year = 2013
     source = "Ding, Qin, Zhang & Liu, AAAI 2013"
-    variances = False
+    uses_variance = False
     formula = (
         "r/c + (1 + 1/min_cost) s / (min_cost - s), infinite if s >= min_cost, s = sqrt(log(N) / n)"
     )
@@ -103,8 +103,8 @@ class UCBBV1(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(min_cost=0.2), cls(min_cost=0.9))
 
-    def parameters(self, facts: PolicyContext) -> Params:
-        return Params(self._known(facts, "min_cost"))
+    def kernel_params(self, context: PolicyContext) -> Params:
+        return Params(self._known(context, "min_cost"))
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class UCBBV2(Policy):
     title = "UCB-BV2"
     year = 2013
     source = "Ding, Qin, Zhang & Liu, AAAI 2013"
-    variances = False
+    uses_variance = False
     formula = (
         "r/c + (s/m) (1 + 1/(m - s)), infinite if s >= m, s = sqrt(log(N) / n), m = least mean cost"
     )

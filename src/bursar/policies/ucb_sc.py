@@ -67,7 +67,7 @@ class UCBSCPlus(Policy):
         "R² = log((N + 1) / n) / (2 n)"
     )
     monotone = True
-    variances = False
+    uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
 
@@ -79,5 +79,5 @@ class UCBSCPlus(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(), cls(plus=False), cls(variant="authors"))
 
-    def parameters(self, facts: PolicyContext) -> Params:
+    def kernel_params(self, context: PolicyContext) -> Params:
         return Params(float(self.plus), 1.0 if self.variant == "authors" else 0.0)

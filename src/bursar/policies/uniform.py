@@ -29,4 +29,4 @@ class Uniform(Policy):
     source = "no source: the yardstick"
     formula = "each arm with probability 1/K"
     choose = staticmethod(choose)
-    variances = False
+    uses_variance = False

@@ -68,7 +68,7 @@ class _XiaUCB(Policy):
     year = 2017
     source = "Xia, Qin, Ding, Li, Zhang, Yu & Liu, Neurocomputing 2017"
     monotone = True
-    variances = False
+    uses_variance = False
     clock = staticmethod(clock)
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class _XiaUCB(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(), cls(alpha=1.0), cls(variant="authors"))
 
-    def parameters(self, facts: PolicyContext) -> Params:
+    def kernel_params(self, context: PolicyContext) -> Params:
         return Params(self.alpha, 1.0 if self.variant == "authors" else 0.0)
 
 

@@ -38,7 +38,7 @@ __all__ = [
 
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
-# (`choose`, `observe` and `remember` are the policy's own; `kernel` binds them)
+# (`choose`, `update_arm` and `update_memory` are the policy's own; `kernel` binds them)
 
 
 REWARD, SPENT, PLAYS, ROWS, HELD = range(5)  # columns of what a pass came to
@@ -103,8 +103,8 @@ def _pass(
             at += 1
         if found < 0:
             break
-        observe(arms, game, held, reward_in[found], cost_in[found], stream)
-        remember(p, arms, game, memory, held, reward_in[found], cost_in[found])
+        update_arm(arms, game, held, reward_in[found], cost_in[found], stream)
+        update_memory(p, arms, game, memory, held, reward_in[found], cost_in[found])
         earned += reward[found]
         spent += cost[found]
         plays += 1.0
@@ -160,7 +160,7 @@ def passes(
                 both = scale.reward_in(rows.reward), scale.cost_in(rows.cost)
                 scaled.append(both)
             kernel(cast(Any, type(policy)))(
-                learner.parameters,
+                learner.kernel_params,
                 learner.arms,
                 learner.game,
                 learner.memory,

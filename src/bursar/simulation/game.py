@@ -28,20 +28,20 @@ __all__ = ["Game", "columns_for", "fastest", "loop_of", "run"]
 # The compiled loops of each policy, and what each keeps beside the state of the game.
 #
 # Index policies whose index never falls take the lazy loop, b-greedy and BTS have loops of their own,
-# a policy with a ``recall`` takes the plain loop with that in place of a look at all arms, and
+# a policy with a ``choose_cached`` takes the plain loop with that in place of a look at all arms, and
 # everything can be played by the plain loop, which looks at all arms at every play.
 
 
 def fastest(policy: Policy) -> str:
     """Return the name of the fastest loop that plays a policy."""
-    if policy.recall is not None:
-        return "recall"
+    if policy.choose_cached is not None:
+        return "choose_cached"
     return policy.shortcut or ("lazy" if policy.lazy else "plain")
 
 
 def columns_for(policies: Iterable[Policy]) -> int:
     """Return how many columns of a tape these policies read."""
-    needs = [COLUMNS if p.trials else SQUARES if p.variances else SUMS for p in policies]
+    needs = [COLUMNS if p.trials else SQUARES if p.uses_variance else SUMS for p in policies]
     return max(needs, default=SUMS)
 
 
@@ -54,8 +54,8 @@ def loop_of(policy: Policy, name: str, arms: int) -> tuple[Any, tuple[Any, ...]]
         return _plain(cls), (new_arms(arms), np.zeros(policy.memory_size(arms)))
     if name != fastest(policy):
         raise InvalidInput(f"{policy.name} has no {name!r} loop; choose 'auto' or 'plain'")
-    if name == "recall":
-        return _recalling(cls), (new_arms(arms), np.zeros(policy.recall_size(arms)))
+    if name == "choose_cached":
+        return _recalling(cls), (new_arms(arms), np.zeros(policy.cache_size(arms)))
     if name == "greedy":
         best = np.full(1, -1, dtype=np.int64)
         return _fixed(cls), (new_tree(arms), np.zeros(arms), best)
@@ -68,18 +68,20 @@ def loop_of(policy: Policy, name: str, arms: int) -> tuple[Any, tuple[Any, ...]]
 @cache
 def _plain(cls: Any) -> Any:
     found = kernels.functions(cls)
-    own = {"choose": found["choose"], "remember": found["remember"]}
-    return specialize(plain_loop.play, cls.name, **own, **_flags(cls, cls.remember is not None))
+    own = {"choose": found["choose"], "update_memory": found["update_memory"]}
+    return specialize(
+        plain_loop.play, cls.name, **own, **_flags(cls, cls.update_memory is not None)
+    )
 
 
 @cache
 def _recalling(cls: Any) -> Any:
-    own = {"choose": cls.recall, "remember": cls.note}
-    return specialize(plain_loop.play, f"{cls.name}.recall", **own, **_flags(cls, True))
+    own = {"choose": cls.choose_cached, "update_memory": cls.update_cache}
+    return specialize(plain_loop.play, f"{cls.name}.choose_cached", **own, **_flags(cls, True))
 
 
 def _flags(cls: Any, notes: bool) -> dict[str, Any]:
-    return {"variances": cls.variances, "trials": cls.trials, "notes": notes}
+    return {"uses_variance": cls.uses_variance, "trials": cls.trials, "notes": notes}
 
 
 @cache
@@ -91,7 +93,7 @@ def _fixed(cls: Any) -> Any:
 @cache
 def _lazy(cls: Any) -> Any:
     name, clock = cls.name, cls.clock
-    moments = {"divisor": float(cls.variance), "variances": cls.variances}
+    moments = {"ddof": float(cls.ddof), "uses_variance": cls.uses_variance}
     evaluate = specialize(lazy_loop.evaluate, name, index=cls.index, **moments)
     row = specialize(lazy_loop.evaluate_row, name, evaluate=evaluate, **moments)
     worst = cls.worst or specialize(lazy_loop.worst, name, index=cls.index)
@@ -129,8 +131,8 @@ def run(
 ) -> Game:
     """Play a game; ``loop`` is "auto" (the fastest) or "plain"."""
     problem = tape.problem
-    facts = policy._facts(problem.arms, budget, problem.min_cost, Scale())
-    p = policy.parameters(facts)
+    context = policy._context(problem.arms, budget, problem.min_cost, Scale())
+    p = policy.kernel_params(context)
     state = new_state(budget, policy.ties, overspend == "never")
     stream = new_stream(*seed, _POLICY)
     n = np.zeros(problem.arms)

@@ -128,7 +128,7 @@ def find_infinite(tree: Tree, skip: int) -> int:
 
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
-# (`index`, `clock`, `variances`, `worst` … are bound for each policy by `bursar.engine.kernels`)
+# (`index`, `clock`, `uses_variance`, `worst` … are bound for each policy by `bursar.simulation.game`)
 
 
 _LONGEST = 1 << 12  # plays of one block
@@ -152,13 +152,13 @@ def worst(
 
 def evaluate(p: Any, n: float, sr: float, sc: float, m2r: float, m2c: float, now: Any) -> float:
     """Return the index of an arm from its sums and squared deviations."""
-    free = max(n - divisor, 1.0)
+    free = max(n - ddof, 1.0)
     return index(p, n, sr / n, sc / n, m2r / free, m2c / free, now)
 
 
 def evaluate_row(p: Any, rows: Floats, at: int, n: float, now: Any) -> float:
     """Return the index of an arm from its row of the tape."""
-    if variances:
+    if uses_variance:
         return evaluate(p, n, rows[at, 0], rows[at, 1], rows[at, 2], rows[at, 3], now)
     return evaluate(p, n, rows[at, 0], rows[at, 1], 0.0, 0.0, now)
 
@@ -301,8 +301,8 @@ def play(
             if wide > 1:
                 soon = clock(p, float(s.plays + 1))
                 level = tree[1].bound * _SLACK
-                m2r = rows[at + 1, 2] if variances else 0.0
-                m2c = rows[at + 1, 3] if variances else 0.0
+                m2r = rows[at + 1, 2] if uses_variance else 0.0
+                m2c = rows[at + 1, 3] if uses_variance else 0.0
                 while wide > 1:
                     chunk = (at + 1) >> bits
                     r, r_high, c_low, c = (
@@ -315,7 +315,7 @@ def play(
                         r, r_high = min(r, spans[i, 0]), max(r_high, spans[i, 1])
                         c_low, c = min(c_low, spans[i, 2]), max(c, spans[i, 3])
                     n1 = have + wide - 1.0
-                    free = max(n1 - divisor, 1.0)
+                    free = max(n1 - ddof, 1.0)
                     if worst(p, n1, r, r_high, c_low, c, m2r / free, m2c / free, soon) > level:
                         many = wide
                         break

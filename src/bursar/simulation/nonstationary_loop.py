@@ -27,7 +27,7 @@ __all__ = ["NonstationaryTape", "run"]
 
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
-# (`choose`, `observe` and `remember` are bound for each policy by `_kernel`)
+# (`choose`, `update_arm` and `update_memory` are bound for each policy by `_kernel`)
 
 
 _POLICY, _LUCK = 0, 1
@@ -61,14 +61,14 @@ def run(
     """Play a game and note plays, spend and regret at each share of the budget."""
     problem = world.problem
     size = problem.arms
-    facts = policy._facts(size, budget, problem.min_cost, Scale())
+    context = policy._context(size, budget, problem.min_cost, Scale())
     arms, state = new_arms(size), new_state(budget, policy.ties, overspend == "never")
     memory = np.zeros(policy.memory_size(size))
     own = np.zeros(2)  # regret so far, and the moment
     noted = np.zeros((shares.size, 3))
     choices = np.empty(_CHUNK if record else 0, dtype=np.int32)
     kept = []
-    end, p, tired, luck = PAUSED, policy.parameters(facts), np.ones(size), world.luck()
+    end, p, tired, luck = PAUSED, policy.kernel_params(context), np.ones(size), world.luck()
     marks, stream = np.append(shares * budget, np.inf), new_stream(*seed, _POLICY)
     kernel = _kernel(cast(Any, type(policy)))
     while end != DONE:
@@ -125,8 +125,8 @@ def _play(
                 top = max(top, rewards[moment, j] * tired[j] / costs[moment, j])
         reward = 1.0 if uniform(luck[k]) < mean_reward else 0.0
         cost = 1.0 if uniform(luck[k]) < mean_cost else 0.0
-        observe(arms, state, k, reward, cost, stream)
-        remember(p, arms, state, memory, k, reward, cost)
+        update_arm(arms, state, k, reward, cost, stream)
+        update_memory(p, arms, state, memory, k, reward, cost)
         if fatigue.size > 0:
             tired[k] *= math.exp(-fatigue[k] * cost / s.budget)
         regret += max(mean_cost * top - mean_reward, 0.0)
@@ -143,5 +143,5 @@ def _play(
 @cache
 def _kernel(cls: Any) -> Any:
     found = kernels.functions(cls)
-    own = {name: found[name] for name in ("choose", "observe", "remember")}
+    own = {name: found[name] for name in ("choose", "update_arm", "update_memory")}
     return specialize(_play, cls.name, **own)

@@ -74,7 +74,7 @@ def note_marks(s: Any, n: Floats, lost: Floats, marks: Floats, noted: Floats) ->
 
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
-# (`choose`, `remember`, `variances` … are bound for each policy by `bursar.engine.kernels`)
+# (`choose`, `update_memory`, `uses_variance` … are bound for each policy by `bursar.simulation.game`)
 
 
 def play(
@@ -111,7 +111,7 @@ def play(
         arm = arms[k]
         arm.n = have + 1.0
         arm.reward, arm.cost = after[0], after[1]
-        if variances:
+        if uses_variance:
             arm.reward_m2, arm.cost_m2 = after[2], after[3]
         if trials:
             arm.own_reward, arm.own_cost = after[4], after[5]
@@ -121,7 +121,7 @@ def play(
         s.decided = 0
         if notes:  # a tape holds sums: their differences are the values, but for rounding
             reward, cost = min(after[0] - before[0], 1.0), min(after[1] - before[1], 1.0)
-            remember(p, arms, state, memory, k, reward, cost)
+            update_memory(p, arms, state, memory, k, reward, cost)
         if choices.size > 0:
             choices[s.filled] = k
         s.filled += 1

@@ -96,7 +96,7 @@ def play(
         size = _CHUNK if max_plays is None else min(_CHUNK, max_plays - plays)
         choices = np.empty(size, dtype=np.int32)
         done = kernel(
-            learner.parameters,
+            learner.kernel_params,
             learner.arms,
             learner.game,
             learner.memory,

@@ -122,7 +122,7 @@ def rhos(result: Result, family: str) -> dict[float, str]:
     found: dict[float, str] = {}
     for slug in result.policies:
         if slug.partition(":")[0] == family:
-            parameters = policy_of(slug).settings()
+            parameters = policy_of(slug).params()
             rho, _ = parameters.pop("rho")
             if all(value == default for value, default in parameters.values()):
                 found[rho] = slug
