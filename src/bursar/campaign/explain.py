@@ -60,7 +60,7 @@ def indices(brain: CampaignLearner, among: Sequence[int]) -> list[Index] | None:
         n.copy(), seen["reward"] / tried, seen["cost"] / tried,
         seen["reward_m2"] / free, seen["cost_m2"] / free,
     )  # fmt: skip
-    p = brain._parameters
+    p = brain._kernel_params
     mine = np.array([k for k in among if n[k] > 0.0], dtype=np.intp)
     now = policy._now(p, plays, seen[mine], float(brain.game["spent"][0]))
     values = brain.scale.ratio_out(kernels.of(type(policy), "tabulate")(p, *columns, now))
