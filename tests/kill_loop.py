@@ -32,12 +32,12 @@ from pathlib import Path
 from typing import Any
 
 from hand_clock import folded
+from store_contract import verify
 
 from bursar.campaign import Campaign, committer
 from bursar.campaign.state import encode_snapshot
 from bursar.errors import BudgetExhausted, OutcomeConflict, StaleVersion
 from bursar.ledger import Event
-from bursar.ledger.chain import verify
 
 ARMS = {"a": 5, "b": 20}  # cents
 BUDGET = 400

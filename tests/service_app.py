@@ -76,7 +76,7 @@ class Api:
         """Return number of events and money of every campaign, as the store has them."""
         return {
             one.name: (one.seq, one.budget, one.spent, one.held)
-            for one in self.service.store.standings()
+            for one in self.service.store.campaign_rows()
         }
 
 

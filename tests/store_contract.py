@@ -14,8 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from bursar.errors import CampaignExists, CorruptLedger, StorageUnavailable, UnknownCampaign
-from bursar.ledger.chain import verify
-from bursar.ledger.event import GENESIS, Event, chained, encode_event
+from bursar.ledger.chain import check_chain
+from bursar.ledger.event import GENESIS, Event, encode_event_body, hash_event
 from bursar.ledger.store import CampaignTotals, Store
 
 Factory = Callable[[], Store]
@@ -34,12 +34,19 @@ def create(store: Store, name: str = "ads") -> None:
 
 def add(store: Store, name: str = "ads", count: int = 1) -> int:
     """Append events after the head, each of a decision of its own; return the last number."""
-    with store.session(name) as session:
-        seq, ts, _ = session.head
+    with store.open_writer(name) as writer:
+        seq, ts, _ = writer.head
         numbers = range(seq + 1, seq + count + 1)
         new = [Event(n, ts + n - seq, "asked", f"d{n}", {"n": n}) for n in numbers]
-        session.append(new, ACTIVE)
+        writer.append(new, ACTIVE)
     return seq + count
+
+
+def verify(store: Store, name: str) -> int:
+    """Check the hash chain of a campaign; return its number of events."""
+    with store.open_writer(name) as writer:
+        head = writer.head
+    return check_chain(name, store.read(name), head)
 
 
 def names_are_sorted_and_start_empty(make: Factory) -> None:
@@ -61,7 +68,7 @@ def a_name_is_taken_once(make: Factory) -> None:
 def an_unknown_name_is_refused(make: Factory) -> None:
     store = make()
     create(store)
-    with pytest.raises(UnknownCampaign, match="'adz'"), store.session("adz"):
+    with pytest.raises(UnknownCampaign, match="'adz'"), store.open_writer("adz"):
         pass
     with pytest.raises(UnknownCampaign, match="'adz'"):
         list(store.read("adz"))
@@ -73,14 +80,14 @@ def events_come_back_as_they_went(make: Factory) -> None:
     create(store)
     body = {"text": "Ω\n\0\"'", "list": [1, 2.5, None, True], "big": 2**62, "small": 5e-324, "": {}}
     new = [Event(2, START + 9, "told", "d-1", body), Event(3, START + 10, "told", "d-2", {})]
-    with store.session("ads") as session:
-        session.append(new, ACTIVE)
-    with store.session("ads") as session:
-        assert session.after(1) == new
-        assert session.after(2) == new[1:]
-        assert session.after(3) == []
-        assert session.after(0)[0] == event(1, "created", budget="1.00")
-        assert session.head[:2] == (3, START + 10)
+    with store.open_writer("ads") as writer:
+        writer.append(new, ACTIVE)
+    with store.open_writer("ads") as writer:
+        assert writer.events_after(1) == new
+        assert writer.events_after(2) == new[1:]
+        assert writer.events_after(3) == []
+        assert writer.events_after(0)[0] == event(1, "created", budget="1.00")
+        assert writer.head[:2] == (3, START + 10)
     assert [e for e, _ in store.read("ads")][1:] == new
     assert [e for e, _ in store.read("ads", after=2)] == new[1:]
 
@@ -91,7 +98,7 @@ def hashes_are_chained(make: Factory) -> None:
     add(store, count=5)
     last = GENESIS
     for e, kept in store.read("ads"):
-        last = chained(last, e, encode_event(e.body))
+        last = hash_event(last, e, encode_event_body(e.body))
         assert kept == last
     assert verify(store, "ads") == 6
 
@@ -99,12 +106,12 @@ def hashes_are_chained(make: Factory) -> None:
 def a_session_sees_its_own_events(make: Factory) -> None:
     store = make()
     create(store)
-    with store.session("ads") as session:
-        session.append([event(2, decision="x")], ACTIVE)
-        assert session.head.seq == 2
-        session.append([event(3, decision="x"), event(4, decision="y")], ACTIVE)
-        assert [e.seq for e in session.after(1)] == [2, 3, 4]
-        assert [e.seq for e in session.of("x")] == [2, 3]
+    with store.open_writer("ads") as writer:
+        writer.append([event(2, decision="x")], ACTIVE)
+        assert writer.head.seq == 2
+        writer.append([event(3, decision="x"), event(4, decision="y")], ACTIVE)
+        assert [e.seq for e in writer.events_after(1)] == [2, 3, 4]
+        assert [e.seq for e in writer.decision_events("x")] == [2, 3]
     assert verify(store, "ads") == 4
 
 
@@ -113,14 +120,14 @@ def events_of_a_decision(make: Factory) -> None:
     create(store)
     create(store, "other")
     for n in range(2, 8):
-        with store.session("ads") as session:
-            session.append([event(n, decision=f"d{n % 3}")], ACTIVE)
-    with store.session("other") as session:
-        session.append([event(2, decision="d0")], ACTIVE)
-    with store.session("ads") as session:
-        assert [e.seq for e in session.of("d0")] == [3, 6]
-        assert session.of("nobody") == []
-        assert session.of("") == []
+        with store.open_writer("ads") as writer:
+            writer.append([event(n, decision=f"d{n % 3}")], ACTIVE)
+    with store.open_writer("other") as writer:
+        writer.append([event(2, decision="d0")], ACTIVE)
+    with store.open_writer("ads") as writer:
+        assert [e.seq for e in writer.decision_events("d0")] == [3, 6]
+        assert writer.decision_events("nobody") == []
+        assert writer.decision_events("") == []
 
 
 def campaigns_do_not_mix(make: Factory) -> None:
@@ -138,14 +145,14 @@ def the_newest_snapshot_is_kept(make: Factory) -> None:
     store = make()
     create(store)
     add(store, count=5)
-    with store.session("ads") as session:
-        assert session.snapshot() is None
-        session.keep_snapshot(3, b"three\0")
-    with store.session("ads") as session:
-        assert session.snapshot() == (3, b"three\0")
-        session.keep_snapshot(6, b"six")
-    with store.session("ads") as session:
-        assert session.snapshot() == (6, b"six")
+    with store.open_writer("ads") as writer:
+        assert writer.load_snapshot() is None
+        writer.save_snapshot(3, b"three\0")
+    with store.open_writer("ads") as writer:
+        assert writer.load_snapshot() == (3, b"three\0")
+        writer.save_snapshot(6, b"six")
+    with store.open_writer("ads") as writer:
+        assert writer.load_snapshot() == (6, b"six")
 
 
 def a_long_log_is_read_in_order(make: Factory) -> None:
@@ -154,8 +161,8 @@ def a_long_log_is_read_in_order(make: Factory) -> None:
     add(store, count=2_500)
     assert [e.seq for e, _ in store.read("ads")] == list(range(1, 2_502))
     assert [e.seq for e, _ in store.read("ads", after=1_999)] == list(range(2_000, 2_502))
-    with store.session("ads") as session:
-        assert len(session.after(1)) == 2_500
+    with store.open_writer("ads") as writer:
+        assert len(writer.events_after(1)) == 2_500
 
 
 def a_reader_does_not_keep_a_writer_waiting(make: Factory) -> None:
@@ -171,10 +178,10 @@ def a_reader_does_not_keep_a_writer_waiting(make: Factory) -> None:
 def a_read_session_changes_nothing(make: Factory) -> None:
     store = make()
     create(store)
-    with store.session("ads") as session:
-        first = session.head
-    with store.session("ads") as session:
-        assert session.head == first
+    with store.open_writer("ads") as writer:
+        first = writer.head
+    with store.open_writer("ads") as writer:
+        assert writer.head == first
 
 
 def threads_take_turns(make: Factory) -> None:
@@ -193,17 +200,17 @@ def a_failed_session_leaves_nothing(make: Factory) -> None:
     create(store)
 
     def fail() -> None:
-        with store.session("ads") as session:
-            session.append([event(2)], ACTIVE)
-            session.keep_snapshot(2, b"two")
+        with store.open_writer("ads") as writer:
+            writer.append([event(2)], ACTIVE)
+            writer.save_snapshot(2, b"two")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    with store.session("ads") as session:
-        assert session.head.seq == 1
-        assert session.after(0) == [event(1, "created", budget="1.00")]
-        assert session.snapshot() is None
+    with store.open_writer("ads") as writer:
+        assert writer.head.seq == 1
+        assert writer.events_after(0) == [event(1, "created", budget="1.00")]
+        assert writer.load_snapshot() is None
     assert add(store) == 2
 
 
@@ -219,8 +226,11 @@ def what_does_not_follow_is_refused(make: Factory) -> None:
         [event(2), replace(event(3), ts=START)],
     ]
     for events in wrong:
-        with pytest.raises(CorruptLedger, match="does not follow"), store.session("ads") as session:
-            session.append(events, ACTIVE)
+        with (
+            pytest.raises(CorruptLedger, match="does not follow"),
+            store.open_writer("ads") as writer,
+        ):
+            writer.append(events, ACTIVE)
     assert add(store) == 2
     assert verify(store, "ads") == 2
 
@@ -230,12 +240,12 @@ def a_grant_beyond_the_budget_is_refused(make: Factory) -> None:
     create(store)
     beyond = CampaignTotals("active", budget=100, spent=60, held=41, granted=True)
     said = r"spent 60 \+ held 41 of budget 100"
-    with pytest.raises(CorruptLedger, match=said), store.session("ads") as session:
-        session.append([event(2)], beyond)
-    with store.session("ads") as session:
-        session.append([event(2)], beyond._replace(held=40))
-    with store.session("ads") as session:  # an overrun is booked as it is
-        session.append([event(3)], beyond._replace(spent=200, granted=False))
+    with pytest.raises(CorruptLedger, match=said), store.open_writer("ads") as writer:
+        writer.append([event(2)], beyond)
+    with store.open_writer("ads") as writer:
+        writer.append([event(2)], beyond._replace(held=40))
+    with store.open_writer("ads") as writer:  # an overrun is booked as it is
+        writer.append([event(3)], beyond._replace(spent=200, granted=False))
     assert verify(store, "ads") == 3
 
 
@@ -243,8 +253,8 @@ def negative_amounts_are_refused(make: Factory) -> None:
     store = make()
     create(store)
     for change in ({"spent": -1}, {"held": -1}):
-        with pytest.raises(CorruptLedger, match="-1"), store.session("ads") as session:
-            session.append([event(2)], ACTIVE._replace(**change))
+        with pytest.raises(CorruptLedger, match="-1"), store.open_writer("ads") as writer:
+            writer.append([event(2)], ACTIVE._replace(**change))
     assert verify(store, "ads") == 1
 
 
@@ -253,10 +263,10 @@ def a_swallowed_error_is_not_committed(make: Factory) -> None:
     create(store)
 
     def swallow() -> None:
-        with store.session("ads") as session:
-            session.append([event(2)], ACTIVE)
+        with store.open_writer("ads") as writer:
+            writer.append([event(2)], ACTIVE)
             with contextlib.suppress(CorruptLedger):
-                session.append([event(3)], ACTIVE._replace(held=-1))
+                writer.append([event(3)], ACTIVE._replace(held=-1))
 
     with pytest.raises(StorageUnavailable, match="nothing"):
         swallow()
@@ -290,18 +300,18 @@ def all_is_there_after_reopening(make: Factory) -> None:
 def papers_are_kept_beside_the_logs(make: Factory) -> None:
     store = make()
     create(store)
-    assert store.papers("key") == {}
-    assert store.add_paper("key", "b", b"\0one")
-    assert not store.add_paper("key", "b", b"two")  # the first stays
-    assert store.add_paper("key", "a", b"")
-    assert store.add_paper("other", "b", b"three")
-    store.put_paper("key", "a", b"four")
+    assert store.records("key") == {}
+    assert store.insert_record("key", "b", b"\0one")
+    assert not store.insert_record("key", "b", b"two")  # the first stays
+    assert store.insert_record("key", "a", b"")
+    assert store.insert_record("other", "b", b"three")
+    store.put_record("key", "a", b"four")
     store.ping()
     again = make()
-    assert again.papers("key") == {"a": b"four", "b": b"\0one"}
-    again.put_paper("key", "a", None)
-    again.put_paper("key", "never there", None)
-    assert list(store.papers("key")) == ["b"]
+    assert again.records("key") == {"a": b"four", "b": b"\0one"}
+    again.put_record("key", "a", None)
+    again.put_record("key", "never there", None)
+    assert list(store.records("key")) == ["b"]
     assert add(store) == 2  # and the logs go on
 
 
@@ -310,16 +320,16 @@ def all_campaigns_are_seen_at_once(make: Factory) -> None:
     create(store, "b")
     create(store, "a")
     last = add(store, "b", 3)
-    standings = store.standings()
+    standings = store.campaign_rows()
     assert [(one.name, one.state, one.seq) for one in standings] == [
         ("a", "active", 1),
         ("b", "active", last),
     ]
     assert standings[1][2:] == (1_000_000, 0, 0, last, START + last)
-    assert store.campaigns_of("d2") == ["b"]
+    assert store.find_campaigns("d2") == ["b"]
     add(store, "a")
-    assert store.campaigns_of("d2") == ["a", "b"]
-    assert store.campaigns_of("d9") == store.campaigns_of("") == []
+    assert store.find_campaigns("d2") == ["a", "b"]
+    assert store.find_campaigns("d9") == store.find_campaigns("") == []
 
 
 CONTRACT = [

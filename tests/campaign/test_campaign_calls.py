@@ -64,10 +64,10 @@ def test_a_failed_commit_is_told_to_all() -> None:
     class Full(MemoryStore):
         full = False
 
-        def session(self, name: str) -> Any:
+        def open_writer(self, name: str) -> Any:
             if self.full:
                 raise OSError(28, "No space left on device")
-            return super().session(name)
+            return super().open_writer(name)
 
     store = Full()
     campaign = made("10", ARMS, storage=store)

@@ -33,7 +33,7 @@ from bursar import errors
 from bursar.campaign import Campaign, committer
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.ledger import GENESIS, MemoryStore, Store
-from bursar.ledger.event import encode_event
+from bursar.ledger.event import encode_event_body
 from bursar.ledger.postgres import PostgresStore
 from bursar.ledger.sqlite import SQLiteStore
 
@@ -480,7 +480,7 @@ class Machine(RuleBasedStateMachine):
             seq, ts = event.seq, event.ts
             head = f"{seq}\0{ts}\0{event.kind}\0{event.decision}\0".encode()
             self.hash = blake2b(
-                self.hash + head + encode_event(event.body), digest_size=16
+                self.hash + head + encode_event_body(event.body), digest_size=16
             ).digest()
             assert kept == self.hash
             if self.follower is None:

@@ -214,7 +214,7 @@ def test_what_was_closed_stays_closed_after_a_restore() -> None:
     store = MemoryStore()
     campaign = made(storage=store)
     campaign.finish()
-    with store.session("c") as log:
+    with store.open_writer("c") as log:
         restored_ = Event(3, log.head.ts + 1, "restored", "", {"epoch": 2})
         log.append([restored_], campaign._desk.state().summary(granted=False))
     assert campaign.state == "closed"

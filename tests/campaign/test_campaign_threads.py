@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hand_clock import folded
+from store_contract import verify
 
 from bursar.campaign import Campaign
 from bursar.campaign.state import encode_snapshot
@@ -22,7 +23,6 @@ from bursar.errors import (
     UnknownDecision,
 )
 from bursar.ledger import MemoryStore, Store
-from bursar.ledger.chain import verify
 from bursar.ledger.sqlite import SQLiteStore
 
 THREADS, ROUNDS = 16, 30
@@ -40,8 +40,8 @@ class Counting:
         return getattr(self.store, name)
 
     @contextmanager
-    def session(self, name: str) -> Iterator[Any]:
-        with self.store.session(name) as session:
+    def open_writer(self, name: str) -> Iterator[Any]:
+        with self.store.open_writer(name) as session:
             self.sessions += 1
             before = session.head.seq
             yield session

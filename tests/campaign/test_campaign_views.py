@@ -414,8 +414,8 @@ def test_a_snapshot_shortens_the_way_and_changes_nothing() -> None:
     middle = decisions[50].seq
     other = Campaign("busy", storage=_cut(campaign, middle), clock=Clock())
     content = encode_snapshot(other._desk.state())
-    with campaign.store.session("busy") as session:
-        session.keep_snapshot(middle, content)
+    with campaign.store.open_writer("busy") as writer:
+        writer.save_snapshot(middle, content)
     assert [campaign.explain(one) for one in decisions] == before
 
 
@@ -423,11 +423,11 @@ def _cut(campaign: Campaign, seq: int) -> MemoryStore:
     """Return a store with the log up to an event."""
     store = MemoryStore()
     first, *rest = campaign.events()
-    with campaign.store.session(campaign.name) as session:
-        summary = session.summary
+    with campaign.store.open_writer(campaign.name) as writer:
+        summary = writer.summary
     store.create(campaign.name, first, summary)
-    with store.session(campaign.name) as session:
-        session.append([event for event in rest if event.seq <= seq], summary)
+    with store.open_writer(campaign.name) as writer:
+        writer.append([event for event in rest if event.seq <= seq], summary)
     return store
 
 
@@ -436,8 +436,8 @@ def test_a_log_that_was_changed_is_told() -> None:
         {"a": [("0.5", 0.9)] * 3, "b": [("0.5", 0.1)] * 3}, budget="50", arms={"a": "1", "b": "1"}
     )
     decision = campaign.ask()
-    with campaign.store.session("c") as session:
-        asked = session.of(decision.id)[0]
+    with campaign.store.open_writer("c") as writer:
+        asked = writer.decision_events(decision.id)[0]
         asked.body["arm"] = 1
     why = campaign.explain(decision)
     assert not why.verified
@@ -588,8 +588,8 @@ def test_a_campaign_that_adds_up() -> None:
     assert found.decisions == found.choices == len(decisions)
     assert (found.spent, found.held) == (campaign.spent, campaign.held)
     assert found.events == sum(1 for _ in campaign.events())
-    with campaign.store.session("busy") as session:
-        session.keep_snapshot(found.events, encode_snapshot(campaign._desk.state()))
+    with campaign.store.open_writer("busy") as writer:
+        writer.save_snapshot(found.events, encode_snapshot(campaign._desk.state()))
     again = campaign.verify()
     assert (again.snapshot, again.choices) == (found.events, None)
     assert again.hash == found.hash == json.loads(json.dumps(again.as_dict()))["hash"]
@@ -598,14 +598,14 @@ def test_a_campaign_that_adds_up() -> None:
 def _changed(campaign: Campaign, seq: int, **body) -> Campaign:
     """Return the campaign from a log in which an event was changed, hashes and all."""
     store = MemoryStore()
-    with campaign.store.session(campaign.name) as session:
-        events, summary = session.after(0), session.summary
+    with campaign.store.open_writer(campaign.name) as writer:
+        events, summary = writer.events_after(0), writer.summary
     events = [
         replace(event, body=event.body | body) if event.seq == seq else event for event in events
     ]
     store.create(campaign.name, events[0], summary)
-    with store.session(campaign.name) as session:
-        session.append(events[1:], summary)
+    with store.open_writer(campaign.name) as writer:
+        writer.append(events[1:], summary)
     return Campaign(campaign.name, storage=store, clock=Clock())
 
 
@@ -630,8 +630,8 @@ def test_a_choice_that_the_policy_did_not_make_is_found() -> None:
 def test_a_snapshot_that_is_not_what_the_log_says_is_found() -> None:
     campaign = played({"a": [("0.5", 0.5)] * 4}, budget="10", arms={"a": "1"})
     other = played({"a": [("0.5", 0.5)] * 3 + [("0.5", 0.6)]}, budget="10", arms={"a": "1"})
-    with campaign.store.session("c") as session:
-        session.keep_snapshot(9, encode_snapshot(other._desk.state()))
+    with campaign.store.open_writer("c") as writer:
+        writer.save_snapshot(9, encode_snapshot(other._desk.state()))
     with pytest.raises(CorruptLedger, match="event 9 of 'c' leads to another state than its snap"):
         campaign.verify()
 

@@ -21,6 +21,7 @@ from typing import Any
 import apsw
 import pytest
 from hand_clock import DAY, HandClock, folded
+from store_contract import verify
 
 from bursar.campaign import Campaign, Decision, committer
 from bursar.campaign.state import encode_snapshot
@@ -44,7 +45,6 @@ from bursar.errors import (
 )
 from bursar.ledger import MemoryStore, locks
 from bursar.ledger.backup import restore
-from bursar.ledger.chain import verify
 from bursar.ledger.sqlite import SQLiteStore
 
 ARMS = {"small": "1", "large": "4"}
@@ -508,8 +508,8 @@ class _Broken(MemoryStore):
     trouble: Exception | None = None
 
     @contextmanager
-    def session(self, name: str) -> Iterator[Any]:
-        with super().session(name) as log:
+    def open_writer(self, name: str) -> Iterator[Any]:
+        with super().open_writer(name) as log:
             before = len(log.events)
             yield log
             if self.trouble is not None and len(log.events) > before:
@@ -565,8 +565,8 @@ def test_row_22_connection_lost_during_commit() -> None:
         lose = False
 
         @contextmanager
-        def session(self, name: str) -> Iterator[Any]:
-            with super().session(name) as log:
+        def open_writer(self, name: str) -> Iterator[Any]:
+            with super().open_writer(name) as log:
                 before = len(log.events)
                 yield log
                 moved = len(log.events) > before
@@ -599,8 +599,8 @@ def test_row_23_ten_times_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
         inside = threading.Semaphore(0)
 
         @contextmanager
-        def session(self, name: str) -> Iterator[Any]:
-            with super().session(name) as log:
+        def open_writer(self, name: str) -> Iterator[Any]:
+            with super().open_writer(name) as log:
                 self.inside.release()
                 assert self.gate.wait(30)
                 yield log
@@ -723,7 +723,7 @@ def test_row_26_two_processes_on_one_file(tmp_path: Path, monkeypatch: pytest.Mo
     code = (
         "import sys\n"
         "from bursar.ledger.sqlite import SQLiteStore\n"
-        "with SQLiteStore(sys.argv[1]).session('c'):\n"
+        "with SQLiteStore(sys.argv[1]).open_writer('c'):\n"
         "    print('in', flush=True)\n"
         "    sys.stdin.read()\n"
     )

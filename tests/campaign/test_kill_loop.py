@@ -124,10 +124,10 @@ def test_checker_sees_a_refusal_for_no_reason(tmp_path: Path) -> None:
 
 def test_checker_sees_overspending(tmp_path: Path) -> None:
     sample = Sample(tmp_path)
-    with sample.campaign.store.session(kill_loop.NAME) as session:
-        (asked,) = session.of("d1")
-        seq, ts, _ = session.head
+    with sample.campaign.store.open_writer(kill_loop.NAME) as writer:
+        (asked,) = writer.decision_events("d1")
+        seq, ts, _ = writer.head
         twice = Event(seq + 1, ts + 1, "asked", "d5", asked.body)
-        session.append([twice], CampaignTotals("active", 15, 3, 15, granted=False))
+        writer.append([twice], CampaignTotals("active", 15, 3, 15, granted=False))
     with pytest.raises(AssertionError, match="overspent at event 6"):
         sample.check()

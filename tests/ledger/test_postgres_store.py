@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 from postgres_server import Server, database, postgres  # noqa: F401
-from store_contract import ACTIVE, CONTRACT, DURABLE, add, create, event
+from store_contract import ACTIVE, CONTRACT, DURABLE, add, create, event, verify
 
 from bursar.errors import (
     CampaignExists,
@@ -29,7 +29,6 @@ from bursar.errors import (
     StorageUnavailable,
 )
 from bursar.ledger import postgres_sql as sql
-from bursar.ledger.chain import verify
 from bursar.ledger.postgres import PostgresStore
 from bursar.ledger.store import CampaignTotals
 
@@ -50,17 +49,17 @@ def named(function):
 
 def write(store, then=lambda: None):
     """Append event 2 and, before the session ends, do something."""
-    with store.session("ads") as session:
-        session.append([event(2, decision="mine")], ACTIVE)
-        session.keep_snapshot(2, b"two")
+    with store.open_writer("ads") as writer:
+        writer.append([event(2, decision="mine")], ACTIVE)
+        writer.save_snapshot(2, b"two")
         then()
 
 
 def look(store, before=lambda: None):
     """Read in a session after doing something."""
-    with store.session("ads") as session:
+    with store.open_writer("ads") as writer:
         before()
-        session.of("d2")
+        writer.decision_events("d2")
 
 
 def seqs(store):
@@ -188,10 +187,10 @@ def test_postgres_keeps_the_contract(check, database):
 def hammer(url, count):
     store = PostgresStore(url)
     for _ in range(count):
-        with store.session("ads") as session:
-            seq, ts, _ = session.head
+        with store.open_writer("ads") as writer:
+            seq, ts, _ = writer.head
             new = replace(event(seq + 1, decision=f"{os.getpid()}"), ts=ts + 1)
-            session.append([new], ACTIVE)
+            writer.append([new], ACTIVE)
     store.close()
 
 
@@ -199,8 +198,8 @@ def test_two_processes_make_one_log_without_gaps(store, database):
     with processes(hammer, (database, 150), (database, 150)) as started:
         pids = [process.pid for process in started]
     assert verify(store, "ads") == 301
-    with store.session("ads") as session:
-        assert [len(session.of(f"{pid}")) for pid in pids] == [150, 150]
+    with store.open_writer("ads") as writer:
+        assert [len(writer.decision_events(f"{pid}")) for pid in pids] == [150, 150]
 
 
 def take_units(url, barrier, took):
@@ -208,13 +207,13 @@ def take_units(url, barrier, took):
     store = PostgresStore(url)
     barrier.wait()
     while True:
-        with store.session("ads") as session:
-            spent, budget = len(session.after(1)), 41
-            seq, ts, _ = session.head
+        with store.open_writer("ads") as writer:
+            spent, budget = len(writer.events_after(1)), 41
+            seq, ts, _ = writer.head
             if spent == budget:
                 break
             summary = CampaignTotals("active", budget, spent, 1, granted=True)
-            session.append([replace(event(seq + 1), ts=ts + 1)], summary)
+            writer.append([replace(event(seq + 1), ts=ts + 1)], summary)
         with took.get_lock():
             took.value += 1
     store.close()
@@ -240,10 +239,10 @@ def test_a_session_that_lost_its_lock_unseen_books_nothing(store, database):
     with pytest.raises(CorruptLedger, match="the log has moved on; nothing was booked"):
         write(store, steal)
     other.close()
-    with store.session("ads") as session:
-        assert session.of("mine") == []
-        assert [e.seq for e in session.of("d2")] == [2]
-        assert session.snapshot() is None  # it was of what was not booked
+    with store.open_writer("ads") as writer:
+        assert writer.decision_events("mine") == []
+        assert [e.seq for e in writer.decision_events("d2")] == [2]
+        assert writer.load_snapshot() is None  # it was of what was not booked
 
 
 def test_the_database_itself_refuses_what_can_never_be(store, database):
@@ -253,15 +252,15 @@ def test_the_database_itself_refuses_what_can_never_be(store, database):
 
 
 def test_an_amount_that_no_database_keeps_is_refused(store):
-    with pytest.raises(CorruptLedger, match="0 to 2"), store.session("ads") as session:
-        session.append([event(2)], ACTIVE._replace(budget=2**63))
+    with pytest.raises(CorruptLedger, match="0 to 2"), store.open_writer("ads") as writer:
+        writer.append([event(2)], ACTIVE._replace(budget=2**63))
     assert add(store) == 2
 
 
 def test_connections_are_given_back_with_the_store(database):
     for n in range(3):
         create(PostgresStore(database), f"{n}")
-        with PostgresStore(database).session("0"):
+        with PostgresStore(database).open_writer("0"):
             pass
     gc.collect()
     until = time.monotonic() + 10
@@ -271,17 +270,17 @@ def test_connections_are_given_back_with_the_store(database):
 
 def test_campaigns_do_not_wait_for_each_other(store):
     create(store, "other")
-    with store.session("ads") as session:
-        session.append([event(2)], ACTIVE)
+    with store.open_writer("ads") as writer:
+        writer.append([event(2)], ACTIVE)
         assert add(store, "other") == 2
     assert verify(store, "ads") == verify(store, "other") == 2
 
 
 def test_a_campaign_that_is_kept_too_long_is_in_use(store, database):
     hasty = PostgresStore(database, deadline=0.2)
-    with store.session("ads"), pytest.raises(StorageInUse, match="another process keeps"):
+    with store.open_writer("ads"), pytest.raises(StorageInUse, match="another process keeps"):
         add(hasty)
-    with hasty.session("ads"), pytest.raises(StorageInUse, match="another thread keeps it"):
+    with hasty.open_writer("ads"), pytest.raises(StorageInUse, match="another thread keeps it"):
         add(hasty)
     assert add(hasty) == 2
     hasty.close()
@@ -522,15 +521,15 @@ def test_no_server_is_an_error_at_once(postgres, database):
 def test_a_password_is_not_shown(store, database):
     other = PostgresStore(database.replace("postgres@", "postgres:secret@"))
     assert "secret" not in other.url
-    with pytest.raises(LookupError) as caught, other.session("nobody"):
+    with pytest.raises(LookupError) as caught, other.open_writer("nobody"):
         pass
     assert "secret" not in str(caught.value)
     other.close()
 
 
 def test_26_a_forked_child_has_connections_of_its_own(store):
-    with store.session("ads") as session:
-        session.append([event(2)], ACTIVE)
+    with store.open_writer("ads") as writer:
+        writer.append([event(2)], ACTIVE)
         child = os.fork()
         if not child:
             try:
@@ -547,7 +546,7 @@ def test_26_a_forked_child_has_connections_of_its_own(store):
 FORK_IN_SESSION = """
 import os, sys, time
 from bursar.ledger.postgres import PostgresStore
-with PostgresStore(sys.argv[1]).session("ads"):
+with PostgresStore(sys.argv[1]).open_writer("ads"):
     child = os.fork()
     if child:
         print(child, flush=True)
@@ -581,8 +580,8 @@ def test_a_log_that_was_put_back_is_told_once(store, database):
         " FROM bursar.event AS e WHERE e.seq = 2",
     )
     other = PostgresStore(database)
-    with other.session("ads") as session:  # longer than what was seen, and another history
-        session.append([event(n, decision="other") for n in (3, 4, 5)], ACTIVE)
+    with other.open_writer("ads") as writer:  # longer than what was seen, and another history
+        writer.append([event(n, decision="other") for n in (3, 4, 5)], ACTIVE)
     other.close()
     with pytest.raises(StorageUnavailable, match="restored from a backup; load 'ads' again"):
         add(store)
@@ -595,31 +594,31 @@ def test_30_a_changed_event_is_found(store, database):
     with pytest.raises(CorruptLedger, match="event 3 of 'ads' does not have its hash"):
         verify(store, "ads")
     query(database, "DELETE FROM bursar.event WHERE seq = 5")
-    with store.session("ads") as session, pytest.raises(CorruptLedger, match="event 5 of 'ads'"):
-        session.after(4)
+    with store.open_writer("ads") as writer, pytest.raises(CorruptLedger, match="event 5 of 'ads'"):
+        writer.events_after(4)
 
 
 def test_a_damaged_snapshot_is_passed_over_for_an_older_one(store, database):
     add(store, count=9)
     for seq in range(2, 9):
-        with store.session("ads") as session:
-            session.keep_snapshot(seq, b"state %d" % seq)
-            assert session.snapshot() == (seq, b"state %d" % seq)
+        with store.open_writer("ads") as writer:
+            writer.save_snapshot(seq, b"state %d" % seq)
+            assert writer.load_snapshot() == (seq, b"state %d" % seq)
     kept = query(database, "SELECT seq FROM bursar.snapshot ORDER BY seq")
     assert kept == [(6,), (7,), (8,)]
     query(database, "UPDATE bursar.snapshot SET body = 'x' WHERE seq = 8")
-    with store.session("ads") as session:
-        assert session.snapshot() == (7, b"state 7")
+    with store.open_writer("ads") as writer:
+        assert writer.load_snapshot() == (7, b"state 7")
 
 
 def test_a_snapshot_goes_with_its_events_or_not_at_all(store, database):
     with pytest.raises(StorageUnavailable, match="nothing was acknowledged"):
         write(store, lambda: kill_backends(database))
-    with store.session("ads") as session:
-        assert session.snapshot() is None
+    with store.open_writer("ads") as writer:
+        assert writer.load_snapshot() is None
     write(store)
-    with store.session("ads") as session:
-        assert session.snapshot() == (2, b"two")
+    with store.open_writer("ads") as writer:
+        assert writer.load_snapshot() == (2, b"two")
 
 
 def test_events_of_others_come_with_the_lock(store, database):
@@ -627,24 +626,26 @@ def test_events_of_others_come_with_the_lock(store, database):
     mine = 0
     for count in (1, 3, 1, 70, 2, 1, 200, 1, 1):  # more than are fetched at once, too
         last = add(other, count=count)
-        with store.session("ads") as session:
-            assert [e.seq for e in session.after(mine)] == list(range(mine + 1, last + 1))
-            assert [e.seq for e in session.after(max(0, last - 2))] == [last - 1, last][-last:]
-            assert session.after(last) == []
-            session.append([event(last + 1, decision="x")], ACTIVE)
-            assert [e.seq for e in session.after(last - 1)] == [last, last + 1]
+        with store.open_writer("ads") as writer:
+            assert [e.seq for e in writer.events_after(mine)] == list(range(mine + 1, last + 1))
+            assert [e.seq for e in writer.events_after(max(0, last - 2))] == [last - 1, last][
+                -last:
+            ]
+            assert writer.events_after(last) == []
+            writer.append([event(last + 1, decision="x")], ACTIVE)
+            assert [e.seq for e in writer.events_after(last - 1)] == [last, last + 1]
         mine = last + 1
     other.close()
     assert verify(store, "ads") == mine
 
 
 def test_a_session_that_has_ended_is_of_no_use(store):
-    with store.session("ads") as session:
+    with store.open_writer("ads") as writer:
         pass
     for use in (
-        lambda: session.append([event(2)], ACTIVE),
-        lambda: session.of("d1"),
-        lambda: session.keep_snapshot(1, b""),
+        lambda: writer.append([event(2)], ACTIVE),
+        lambda: writer.decision_events("d1"),
+        lambda: writer.save_snapshot(1, b""),
     ):
         with pytest.raises(StorageUnavailable, match="session of 'ads' has ended; open another"):
             use()

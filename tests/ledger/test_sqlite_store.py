@@ -19,12 +19,11 @@ from pathlib import Path
 import apsw
 import pytest
 from power_cut import Disk
-from store_contract import ACTIVE, CONTRACT, DURABLE, add, create, event
+from store_contract import ACTIVE, CONTRACT, DURABLE, add, create, event, verify
 
 from bursar.errors import CorruptLedger, InvalidInput, NewerSchema, StorageInUse, StorageUnavailable
 from bursar.ledger import MemoryStore, sqlite_connection
 from bursar.ledger.backup import restore
-from bursar.ledger.chain import verify
 from bursar.ledger.locks import FairLock, check_location, file_system_of, ledger_path
 from bursar.ledger.sqlite import SQLiteStore
 from bursar.ledger.sqlite_connection import checked_version
@@ -213,11 +212,11 @@ def test_a_tampered_log_is_told_by_its_first_bad_event(path, statement, words):
 
 def test_a_damaged_snapshot_is_none(store, path):
     create(store)
-    with store.session("ads") as session:
-        session.keep_snapshot(1, b"state")
+    with store.open_writer("ads") as writer:
+        writer.save_snapshot(1, b"state")
     broken(path, "UPDATE snapshot SET body = x'00'")
-    with store.session("ads") as session:
-        assert session.snapshot() is None
+    with store.open_writer("ads") as writer:
+        assert writer.load_snapshot() is None
 
 
 @pytest.mark.parametrize("keep", [1, 100, 4096, 9000])
@@ -375,8 +374,8 @@ def rows(store: SQLiteStore) -> list[tuple[object, ...]]:
 def test_a_restored_ledger_waits_to_be_reconciled(tmp_path, store):
     for name in ("ads", "llm"):
         create(store, name)
-    with store.session("ads") as session:
-        session.append([event(2)], ACTIVE._replace(spent=30, held=7))
+    with store.open_writer("ads") as writer:
+        writer.append([event(2)], ACTIVE._replace(spent=30, held=7))
     copy, target = tmp_path / "copy.db", tmp_path / "new.db"
     store.backup(copy)
     assert restore(copy, target) == 2
@@ -525,10 +524,10 @@ def forked_use(store: SQLiteStore, report) -> None:
 def test_a_child_forked_inside_a_session_is_refused(path, store):
     create(store)
     report = FORK.Queue()
-    with store.session("ads") as session:
+    with store.open_writer("ads") as writer:
         child = FORK.Process(target=forked_use, args=(store, report))
         child.start()
-        session.append([event(2)], ACTIVE)
+        writer.append([event(2)], ACTIVE)
     assert "forked while" in report.get(timeout=30)
     child.join()
     assert verify(store, "ads") == 2
@@ -540,7 +539,7 @@ def test_a_child_forked_inside_a_session_is_refused(path, store):
 def test_who_waits_too_long_is_told(path):
     store, other = SQLiteStore(path), SQLiteStore(path, deadline=0.2)
     create(store)
-    with store.session("ads"):
+    with store.open_writer("ads"):
         with pytest.raises(StorageInUse, match=r"busy for 0\.2 s: another process"):
             add(other)
         with pytest.raises(StorageInUse, match="this thread has a session"):
@@ -562,7 +561,7 @@ def test_a_thread_that_waits_too_long_is_told(path):
         except StorageInUse as error:
             said.append(str(error))
 
-    with store.session("ads"):
+    with store.open_writer("ads"):
         thread = threading.Thread(target=wait)
         thread.start()
         thread.join()
@@ -605,10 +604,10 @@ def test_the_lock_goes_to_the_one_who_waits(path):
 
 def test_a_session_is_over_when_it_is_left(store):
     create(store)
-    with store.session("ads") as session:
+    with store.open_writer("ads") as writer:
         pass
     with pytest.raises(StorageUnavailable, match="has ended"):
-        session.append([event(2)], ACTIVE)
+        writer.append([event(2)], ACTIVE)
     assert verify(store, "ads") == 1
 
 

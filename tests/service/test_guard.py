@@ -183,7 +183,7 @@ def test_a_store_that_is_away_refuses_and_says_so(place, monkeypatch):
         raise StorageUnavailable("the store is away")
 
     headers = place.bearer("ask")
-    monkeypatch.setattr(place.service.store, "papers", away)
+    monkeypatch.setattr(place.service.store, "records", away)
     place.service.keys._read -= 61
     problem(place.client.post("/v1/do/ask", headers=headers), 503, "storage-unavailable")
 

@@ -94,7 +94,7 @@ def test_no_secret_is_in_the_database(tmp_path):
     store = open_store(f"sqlite:///{tmp_path / 'keys.db'}")
     _, token = Keys(store).create(SCOPES)
     secret = token[-43:]
-    kept = b"".join(b"".join(store.papers(kind).values()) for kind in ("key", "instance"))
+    kept = b"".join(b"".join(store.records(kind).values()) for kind in ("key", "instance"))
     store.close()
     files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert kept
@@ -306,7 +306,7 @@ def test_what_is_no_cookie_of_ours_is_nobodys(value):
 def test_a_cookie_of_another_instance_is_nobodys():
     here, there = MemoryStore(), MemoryStore()
     key, _ = Keys(there).create(["read"])
-    here.put_paper("key", key.id, there.papers("key")[key.id])
+    here.put_record("key", key.id, there.records("key")[key.id])
     value = cookie(Sessions(there, Keys(there)), key)
     assert Sessions(here, Keys(here)).find(value) is None
 

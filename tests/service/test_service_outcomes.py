@@ -167,8 +167,8 @@ def test_a_decision_that_a_restored_backup_forgot_is_booked_by_its_token(api: Ap
     granted = api.ask()
     other = Service(MemoryStore(), api.service.settings)
     for kind in ("secret", "key"):
-        for id, body in forgotten.papers(kind).items():
-            other.store.put_paper(kind, id, body)
+        for id, body in forgotten.records(kind).items():
+            other.store.put_record(kind, id, body)
     Campaign("llm", "1.00", {"small": "0.004", "large": "0.05"}, storage=other.store)
     other.seal = TokenSigner(other.store)
     with TestClient(create_app(other), raise_server_exceptions=False) as client:

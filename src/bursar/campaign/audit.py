@@ -14,7 +14,7 @@ from bursar.campaign.state import State, day_of, decode_snapshot, encode_snapsho
 from bursar.campaign.transaction import Transaction
 from bursar.campaign.views import to_plain
 from bursar.errors import BursarError, CannotAnswer, CorruptLedger, UnknownDecision
-from bursar.ledger import Event, Store, encode_event
+from bursar.ledger import Event, Store, encode_event_body
 from bursar.ledger.chain import check_chain
 
 __all__ = [
@@ -38,9 +38,9 @@ class PastAsk(NamedTuple):
 
 def state_before(store: Store, name: str, decision: str) -> PastAsk:
     """Return what was known when a decision was made: the log up to it, folded."""
-    with store.session(name) as session:
-        own = session.of(decision)
-        kept = session.snapshot()
+    with store.open_writer(name) as session:
+        own = session.decision_events(decision)
+        kept = session.load_snapshot()
     if not own:
         raise UnknownDecision(
             f"{name} never made a decision {decision!r}; pass what ask() returned"
@@ -82,7 +82,7 @@ def replay_ask(state: State, asked: Event) -> tuple[bool, str | None]:
     except BursarError:
         return False, None
     made = next(event for event in turn.events if event.kind == "asked")
-    return encode_event(made.body) == encode_event(asked.body), state.arms[choice.arm].key
+    return encode_event_body(made.body) == encode_event_body(asked.body), state.arms[choice.arm].key
 
 
 # ==== campaign.audit
@@ -290,8 +290,8 @@ def verify_campaign(
     store: Store, name: str, live: tuple[int, bytes], choices: bool
 ) -> Verification:
     """Check a campaign; raise CorruptLedger with the first event that is wrong."""
-    with store.session(name) as session:
-        head, snapshot = session.head, session.snapshot()
+    with store.open_writer(name) as session:
+        head, snapshot = session.head, session.load_snapshot()
     states = {"the one in memory": live}
     if snapshot is not None:
         states["its snapshot"] = snapshot

@@ -123,7 +123,7 @@ class Committer:
             return call.result
         refused = result = None  # nobody else is here: the same without what only many need
         try:
-            with self.store.session(self.name) as session:
+            with self.store.open_writer(self.name) as session:
                 turn = self._turn(session)
                 try:
                     result = work(turn)
@@ -178,7 +178,7 @@ class Committer:
 
     def _serve(self, calls: list[PendingCommand]) -> None:
         try:
-            with self.store.session(self.name) as session:
+            with self.store.open_writer(self.name) as session:
                 turn = self._turn(session)
                 for call in calls:
                     self._do(call, turn)
@@ -209,7 +209,7 @@ class Committer:
         state = turn.state
         turn.session.append(turn.events, state.summary(turn.granted))
         if state.seq - self._snapshot_at >= _OFTEN:
-            turn.session.keep_snapshot(state.seq, encode_snapshot(state))
+            turn.session.save_snapshot(state.seq, encode_snapshot(state))
             self._snapshot_at = state.seq
 
     def _failure(self, error: BaseException) -> BaseException:
@@ -237,7 +237,7 @@ class Committer:
         if state is None or state.seq > head.seq:
             state = self._loaded(session)
         if state.seq < head.seq:
-            for event in session.after(state.seq):
+            for event in session.events_after(state.seq):
                 if event.seq != state.seq + 1:
                     raise CorruptLedger(
                         f"event {state.seq + 1} of {self.name!r} is missing, the next is"
@@ -248,19 +248,19 @@ class Committer:
         return state
 
     def _loaded(self, session: LogWriter) -> State:
-        kept = session.snapshot()
+        kept = session.load_snapshot()
         state = None if kept is None else decode_snapshot(kept[1])
         self._snapshot_at = 0 if state is None else state.seq
         since = self._snapshot_at
         tail = self.store.read(self.name, max(since - 1, 0))
         check_chain(self.name, tail, session.head, since)
-        return state or State(session.after(0)[0])
+        return state or State(session.events_after(0)[0])
 
     def trust_clock(self) -> None:
         """Believe the time of day as it is now, after it was set."""
         self._offset = self.clock.wall() - self.clock.steady()
         if boot := boot_of(self.clock):
-            self.store.put_paper("clock", boot, str(self._offset).encode())
+            self.store.put_record("clock", boot, str(self._offset).encode())
 
     def _known_offset(self) -> int:
         """Return what the time of day is ahead of the steady clock.
@@ -270,12 +270,12 @@ class Committer:
         """
         now, boot = self.clock.wall() - self.clock.steady(), boot_of(self.clock)
         if boot:
-            self.store.add_paper("clock", boot, str(now).encode())  # unless there is one
+            self.store.insert_record("clock", boot, str(now).encode())  # unless there is one
         return self._kept_offset(now)
 
     def _kept_offset(self, default: int) -> int:
         boot = boot_of(self.clock)
-        kept = self.store.papers("clock").get(boot) if boot else None
+        kept = self.store.records("clock").get(boot) if boot else None
         return default if kept is None else int(kept)
 
     def _clock_is_steady(self, wall: int) -> bool:

@@ -110,7 +110,10 @@ class ForecastInput:
 def make_forecast_input(turn: Transaction) -> ForecastInput:
     """Take what a forecast needs; quick, because the campaign stands still meanwhile."""
     state, unit = turn.state, 10.0**-turn.state.config.coin.exponent
-    events = [*turn.session.after(max(state.seq - len(turn.events) - _EVENTS, 0)), *turn.events]
+    events = [
+        *turn.session.events_after(max(state.seq - len(turn.events) - _EVENTS, 0)),
+        *turn.events,
+    ]
     needs = tuple(state.hold_of(k) for k in range(len(state.arms)))
     able = tuple(arm.state == "active" and state.stored != "closed" for arm in state.arms)
     rooms = [arm.money.room() for arm in state.arms]

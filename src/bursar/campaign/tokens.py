@@ -38,8 +38,8 @@ class TokenSigner:
     """Makes and checks tokens with the secret of a store."""
 
     def __init__(self, store: Store) -> None:
-        store.add_paper("secret", "orphan", secrets.token_bytes(32))  # unless there is one
-        self._secret = store.papers("secret")["orphan"]
+        store.insert_record("secret", "orphan", secrets.token_bytes(32))  # unless there is one
+        self._secret = store.records("secret")["orphan"]
 
     def token(self, campaign: str, decision: Decision) -> str:
         """Return the token of a decision."""

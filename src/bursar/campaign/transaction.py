@@ -120,7 +120,9 @@ class Transaction(Struct):
         if here is not None:
             return here, False
         fresh = [event for event in self.events if event.decision == decision]
-        return load_decision([*self.session.of(decision), *fresh], self.state.arms), True
+        return load_decision(
+            [*self.session.decision_events(decision), *fresh], self.state.arms
+        ), True
 
     def known(self, decision: str) -> tuple[DecisionRecord, bool]:
         """Return a decision as :meth:`find` does; refuse one that was never made."""

@@ -207,8 +207,8 @@ def older(
 
 def of_decision(store: Store, name: str, decision: str) -> list[Event]:
     """Return the events of one decision, in order."""
-    with store.session(name) as session:
-        return session.of(decision)
+    with store.open_writer(name) as session:
+        return session.decision_events(decision)
 
 
 _LIMIT = 100

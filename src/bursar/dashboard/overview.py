@@ -129,7 +129,7 @@ def _looks(service: Service, key: Key) -> tuple[list[CampaignLook], list[str], i
     Those in trouble come first, then those of which something was heard last.
     """
     kept = _KEPT.setdefault(service, {})
-    rows = [row for row in service.store.standings() if key.sees(row.name)]
+    rows = [row for row in service.store.campaign_rows() if key.sees(row.name)]
     rows.sort(key=lambda row: (row.budget >= row.spent + row.held, row.state in _QUIET, -row.ts))
     hidden = max(len(rows) - _MOST, 0)
     for row in rows[:_MOST]:

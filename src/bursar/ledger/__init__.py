@@ -1,6 +1,6 @@
 """The ledger: an append-only log of events, each chained to the one before, kept in a store."""
 
-from bursar.ledger.event import GENESIS, Event, chained, decode_event, encode_event
+from bursar.ledger.event import GENESIS, Event, decode_event_body, encode_event_body, hash_event
 from bursar.ledger.memory import MemoryStore
 from bursar.ledger.store import LogHead, LogWriter, Store
 
@@ -11,7 +11,7 @@ __all__ = [
     "LogWriter",
     "MemoryStore",
     "Store",
-    "chained",
-    "decode_event",
-    "encode_event",
+    "decode_event_body",
+    "encode_event_body",
+    "hash_event",
 ]

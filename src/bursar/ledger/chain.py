@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from bursar.errors import CorruptLedger
-from bursar.ledger.event import GENESIS, Event, chained, encode_event
-from bursar.ledger.store import LogHead, Store
+from bursar.ledger.event import GENESIS, Event, encode_event_body, hash_event
+from bursar.ledger.store import LogHead
 
-__all__ = ["Written", "check_chain", "following", "verify"]
+__all__ = ["Written", "chain_events", "check_chain"]
 
 Written = tuple[Event, bytes, bytes]
 """An event, its body as bytes, and its hash."""
 
 
-def following(head: LogHead, events: Sequence[Event]) -> Iterator[Written]:
+def chain_events(head: LogHead, events: Sequence[Event]) -> Iterator[Written]:
     """Yield events that follow a head, as they are written; refuse those that do not."""
     seq, ts, last = head
     for event in events:
@@ -23,31 +23,10 @@ def following(head: LogHead, events: Sequence[Event]) -> Iterator[Written]:
                 f"event {event.seq} at {event.ts} does not follow event {seq} at {ts};"
                 " nothing was booked, load the campaign again"
             )
-        body = encode_event(event.body)
-        last = chained(last, event, body)
+        body = encode_event_body(event.body)
+        last = hash_event(last, event, body)
         seq, ts = event.seq, event.ts
         yield event, body, last
-
-
-# ==== ledger.verify
-# Whether a log is what was written: every hash made again, from the first event to the last.
-
-
-def verify(store: Store, name: str) -> int:
-    """Walk the log of a campaign; return its number of events, or raise with the first bad one.
-
-    Examples
-    --------
-    >>> from bursar.ledger import Event, MemoryStore
-    >>> from bursar.ledger.store import CampaignTotals
-    >>> store = MemoryStore()
-    >>> store.create("ads", Event(1, 1, "created", "", {}), Summary("active", 100, 0, 0, False))
-    >>> verify(store, "ads")
-    1
-    """
-    with store.session(name) as session:
-        head = session.head
-    return check_chain(name, store.read(name), head)
 
 
 def check_chain(
@@ -66,7 +45,7 @@ def check_chain(
         if event.ts <= ts:
             raise _bad(name, event.seq, f"is dated {event.ts}, not after {ts}")
         believed = event.seq == since
-        last = kept if believed else chained(last, event, encode_event(event.body))
+        last = kept if believed else hash_event(last, event, encode_event_body(event.body))
         if last != kept:
             raise _bad(name, event.seq, "does not have its hash")
         seq, ts = event.seq, event.ts

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-__all__ = ["GENESIS", "Event", "chained", "decode_event", "encode_event"]
+__all__ = ["GENESIS", "Event", "decode_event_body", "encode_event_body", "hash_event"]
 
 GENESIS = bytes(16)
 """The hash before the first event."""
@@ -32,18 +32,18 @@ class Event(Struct, frozen=True, gc=False):
     body: dict[str, Any]
 
 
-def encode_event(body: dict[str, Any]) -> bytes:
+def encode_event_body(body: dict[str, Any]) -> bytes:
     """Return the body of an event as bytes: the same for the same meaning."""
     return _ENCODER.encode(body)
 
 
-def decode_event(data: bytes | str) -> dict[str, Any]:
+def decode_event_body(data: bytes | str) -> dict[str, Any]:
     """Return the body that bytes stand for."""
     body: dict[str, Any] = _DECODER.decode(data)
     return body
 
 
-def chained(before: bytes, event: Event, body: bytes) -> bytes:
+def hash_event(before: bytes, event: Event, body: bytes) -> bytes:
     """Return the hash of an event, given the hash of the one before and its encoded body."""
     head = f"{event.seq}\0{event.ts}\0{event.kind}\0{event.decision}\0".encode()
     return blake2b(before + head + body, digest_size=16).digest()

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from bursar.errors import CampaignExists, UnknownCampaign
-from bursar.ledger.event import GENESIS, Event, chained, encode_event
+from bursar.ledger.event import GENESIS, Event, encode_event_body, hash_event
 from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead
 
 __all__ = ["MemoryStore"]
@@ -45,10 +45,10 @@ class _Log:
         # hashes are made when the log is read: nothing in memory can be tampered with in between
         return LogHead(last.seq, last.ts, b"")
 
-    def after(self, seq: int) -> list[Event]:
+    def events_after(self, seq: int) -> list[Event]:
         return self.events[seq:]
 
-    def of(self, decision: str) -> list[Event]:
+    def decision_events(self, decision: str) -> list[Event]:
         if self._indexed < len(self.events):  # few ask for the past of a decision
             for event in self.events[self._indexed :]:
                 if event.decision:
@@ -66,10 +66,10 @@ class _Log:
         assert self.summary is not None  # there is one from the first event on
         return CampaignRow(name, *self.summary[:4], *self.head[:2])
 
-    def snapshot(self) -> tuple[int, bytes] | None:
+    def load_snapshot(self) -> tuple[int, bytes] | None:
         return self._kept
 
-    def keep_snapshot(self, seq: int, content: bytes) -> None:
+    def save_snapshot(self, seq: int, content: bytes) -> None:
         self._kept = seq, content
 
 
@@ -94,7 +94,7 @@ class MemoryStore:
         log.append([first], summary)
         self._logs[name] = log
 
-    def session(self, name: str) -> _Log:
+    def open_writer(self, name: str) -> _Log:
         """Open a transaction; an error on the way leaves the log as it was."""
         try:
             return self._logs[name]
@@ -104,28 +104,28 @@ class MemoryStore:
     def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
         """Yield events with their hashes."""
         before = GENESIS
-        for event in list(MemoryStore.session(self, name).events):
-            before = chained(before, event, encode_event(event.body))
+        for event in list(MemoryStore.open_writer(self, name).events):
+            before = hash_event(before, event, encode_event_body(event.body))
             if event.seq > after:
                 yield event, before
 
-    def standings(self) -> list[CampaignRow]:
+    def campaign_rows(self) -> list[CampaignRow]:
         """Return the row of every campaign."""
         return [self._logs[name].standing(name) for name in self.names()]
 
-    def campaigns_of(self, decision: str) -> list[str]:
+    def find_campaigns(self, decision: str) -> list[str]:
         """Return the campaigns that made a decision of that id."""
-        return [name for name in self.names() if self._logs[name].of(decision)]
+        return [name for name in self.names() if self._logs[name].decision_events(decision)]
 
-    def papers(self, kind: str) -> dict[str, bytes]:
+    def records(self, kind: str) -> dict[str, bytes]:
         """Return the records of a kind."""
         return {key: body for (of, key), body in sorted(self._papers.items()) if of == kind}
 
-    def add_paper(self, kind: str, id: str, body: bytes) -> bool:
+    def insert_record(self, kind: str, id: str, body: bytes) -> bool:
         """Keep a record unless there is one of that id."""
         return self._papers.setdefault((kind, id), body) == body
 
-    def put_paper(self, kind: str, id: str, body: bytes | None) -> None:
+    def put_record(self, kind: str, id: str, body: bytes | None) -> None:
         """Keep a record, or none."""
         if body is None:
             self._papers.pop((kind, id), None)

@@ -15,8 +15,8 @@ from types import TracebackType
 
 from bursar.errors import CorruptLedger, InvalidInput, StorageUnavailable, UnknownCampaign
 from bursar.ledger import postgres_sql as sql
-from bursar.ledger.chain import Written, following
-from bursar.ledger.event import Event, chained, encode_event
+from bursar.ledger.chain import Written, chain_events
+from bursar.ledger.event import Event, encode_event_body, hash_event
 from bursar.ledger.postgres_connection import Call, Pool, place_of
 from bursar.ledger.postgres_transaction import (
     HASH,
@@ -43,7 +43,7 @@ class PostgresRecords:
 
     _pool: Pool
 
-    def standings(self) -> list[CampaignRow]:
+    def campaign_rows(self) -> list[CampaignRow]:
         """Return the row of every campaign."""
         [found] = self._pool.once((sql.STANDINGS, ()))
         rows = [[column(found, row, place) for place in range(7)] for row in range(found.ntuples)]
@@ -52,23 +52,23 @@ class PostgresRecords:
             for name, state, *numbers in rows
         )
 
-    def campaigns_of(self, decision: str) -> list[str]:
+    def find_campaigns(self, decision: str) -> list[str]:
         """Return the campaigns that made a decision of that id."""
         [found] = self._pool.once((sql.CAMPAIGNS_OF, [decision.encode()]))
         return sorted(column(found, row, 0).decode() for row in range(found.ntuples))
 
-    def papers(self, kind: str) -> dict[str, bytes]:
+    def records(self, kind: str) -> dict[str, bytes]:
         """Return the records of a kind."""
         [found] = self._pool.once((sql.PAPERS, [kind.encode()]))
         rows = range(found.ntuples)
         return dict(sorted((column(found, row, 0).decode(), column(found, row, 1)) for row in rows))
 
-    def add_paper(self, kind: str, id: str, body: bytes) -> bool:
+    def insert_record(self, kind: str, id: str, body: bytes) -> bool:
         """Keep a record unless there is one of that id; return whether it is ours that is kept."""
         self._pool.once((sql.ADD_PAPER, [kind.encode(), id.encode(), body]))
-        return self.papers(kind).get(id) == body
+        return self.records(kind).get(id) == body
 
-    def put_paper(self, kind: str, id: str, body: bytes | None) -> None:
+    def put_record(self, kind: str, id: str, body: bytes | None) -> None:
         """Keep a record in place of an older one; None: keep none."""
         key = [kind.encode(), id.encode()]
         if body is None:
@@ -78,7 +78,7 @@ class PostgresRecords:
 
     def ping(self) -> None:
         """Write the time and commit it."""
-        self.put_paper("ping", "", str(time.time_ns()).encode())
+        self.put_record("ping", "", str(time.time_ns()).encode())
 
 
 # ==== ledger.postgres_history
@@ -117,7 +117,7 @@ class SeenHeads:
             return head.hash == last
         if tail and tail[-1].seq == head.seq:
             for event in tail:
-                last = chained(last, event, encode_event(event.body))
+                last = hash_event(last, event, encode_event_body(event.body))
             return head.hash == last
         return hash_at(seq) == last
 
@@ -186,7 +186,7 @@ class PostgresWriter:
         """Number of the newest event there is."""
         return self.head.seq
 
-    def after(self, seq: int) -> list[Event]:
+    def events_after(self, seq: int) -> list[Event]:
         """Return the events after a number, in order."""
         new = [event for event, _, _ in self._new if event.seq > seq]
         found: list[Event] = []
@@ -203,7 +203,7 @@ class PostgresWriter:
             seq = page[-1].seq
         return found + new
 
-    def of(self, decision: str) -> list[Event]:
+    def decision_events(self, decision: str) -> list[Event]:
         """Return the events of one decision, in order."""
         if not decision:
             return []
@@ -214,7 +214,7 @@ class PostgresWriter:
         """Add events that follow the head; they are durable when the session ends."""
         self._transaction.check_open()
         sound, self._sound = self._sound, False
-        new = list(following(self.head, events))
+        new = list(chain_events(self.head, events))
         check_summary(summary)
         self._new += new
         self._summary = summary
@@ -223,7 +223,7 @@ class PostgresWriter:
             self.head = LogHead(last.seq, last.ts, mark)
         self._sound = sound  # an append that failed before is not forgotten
 
-    def snapshot(self) -> tuple[int, bytes] | None:
+    def load_snapshot(self) -> tuple[int, bytes] | None:
         """Return number and content of the newest snapshot; a damaged one is as good as none."""
         if self._snapshot is not None:
             return self._snapshot
@@ -234,7 +234,7 @@ class PostgresWriter:
                 return seq, content
         return None
 
-    def keep_snapshot(self, seq: int, content: bytes) -> None:
+    def save_snapshot(self, seq: int, content: bytes) -> None:
         """Keep the state after an event, and a few older ones."""
         self._transaction.check_open()
         self._snapshot = seq, content
@@ -317,7 +317,7 @@ class PostgresStore(PostgresRecords):
         """Start a campaign with its first event."""
         create_campaign(self._pool, name, first, summary)
 
-    def session(self, name: str) -> PostgresWriter:
+    def open_writer(self, name: str) -> PostgresWriter:
         """Open a transaction on a campaign."""
         return PostgresWriter(self._pool, name, self._seen)
 

@@ -99,18 +99,18 @@ STANDINGS = _statement(
     "standings", "SELECT name, state, budget, spent, held, seq, ts FROM bursar.campaign"
 )
 CAMPAIGNS_OF = _statement(
-    "campaigns_of",
+    "find_campaigns",
     "SELECT name FROM bursar.campaign AS c WHERE EXISTS (SELECT 1 FROM bursar.event"
     " WHERE campaign = c.id AND decision = $1 AND decision <> '')",
     TEXT,
 )
 PAPERS = _statement("papers", "SELECT id, body FROM bursar.paper WHERE kind = $1", TEXT)
 ADD_PAPER = _statement(
-    "add_paper", "INSERT INTO bursar.paper VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+    "insert_record", "INSERT INTO bursar.paper VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
     TEXT, TEXT, BYTES,
 )  # fmt: skip
 PUT_PAPER = _statement(
-    "put_paper",
+    "put_record",
     "INSERT INTO bursar.paper VALUES ($1, $2, $3)"
     " ON CONFLICT (kind, id) DO UPDATE SET body = EXCLUDED.body",
     TEXT, TEXT, BYTES,

@@ -12,7 +12,7 @@ from psycopg.pq.abc import PGresult
 from bursar.errors import CampaignExists, CorruptLedger, StorageUnavailable
 from bursar.ledger import postgres_sql as sql
 from bursar.ledger.chain import Written
-from bursar.ledger.event import GENESIS, Event, chained, decode_event, encode_event
+from bursar.ledger.event import GENESIS, Event, decode_event_body, encode_event_body, hash_event
 from bursar.ledger.postgres_connection import (
     Call,
     ConnectionLost,
@@ -61,7 +61,7 @@ def row_of(result: PGresult, row: int) -> Event:
     """Return the event of a row."""
     seq, ts, kind, decision, body = (column(result, row, place) for place in range(5))
     try:
-        content = decode_event(body)
+        content = decode_event_body(body)
     except msgspec.DecodeError as error:
         number = sql.whole(seq)
         raise CorruptLedger(f"event {number} cannot be read: {error}; restore a backup") from error
@@ -135,8 +135,8 @@ def create_campaign(pool: Pool, name: str, first: Event, summary: CampaignTotals
     if first.seq != 1:
         raise refused(summary, f"a campaign starts with event 1, got {first.seq}")
     check_summary(summary)
-    body = encode_event(first.body)
-    last = chained(GENESIS, first, body)
+    body = encode_event_body(first.body)
+    last = hash_event(GENESIS, first, body)
     values = [
         name.encode(), summary.state.encode(), sql.number(summary.budget),
         sql.number(summary.spent), sql.number(summary.held), sql.number(first.seq),

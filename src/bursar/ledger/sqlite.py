@@ -332,13 +332,13 @@ class SQLiteWriter:
         """Number of the newest event there is."""
         return self.head.seq
 
-    def after(self, seq: int) -> list[Event]:
+    def events_after(self, seq: int) -> list[Event]:
         """Return the events after a number, in order."""
         if seq >= self.head.seq:
             return []
         return events_of(self._rows(AFTER, (self._campaign, seq)))
 
-    def of(self, decision: str) -> list[Event]:
+    def decision_events(self, decision: str) -> list[Event]:
         """Return the events of one decision, in order."""
         return events_of(self._rows(OF, (self._campaign, decision)))
 
@@ -353,14 +353,14 @@ class SQLiteWriter:
             raise failure(self._file.path, error) from error
         self._sound = True
 
-    def snapshot(self) -> tuple[int, bytes] | None:
+    def load_snapshot(self) -> tuple[int, bytes] | None:
         """Return number and content of the newest snapshot; a damaged one is as good as none."""
         for seq, content, kept in self._rows(_SNAPSHOT, (self._campaign,)):
             if kept == _digest(seq, content) and seq <= self.head.seq:
                 return seq, content
         return None
 
-    def keep_snapshot(self, seq: int, content: bytes) -> None:
+    def save_snapshot(self, seq: int, content: bytes) -> None:
         """Keep the state after an event, in place of an older one."""
         self._rows(_KEEP, (self._campaign, seq, content, _digest(seq, content)))
 
@@ -416,24 +416,24 @@ class SQLiteRecords:
 
     _file: SQLiteFile
 
-    def standings(self) -> list[CampaignRow]:
+    def campaign_rows(self) -> list[CampaignRow]:
         """Return the row of every campaign."""
         return [CampaignRow(*row) for row in self._file.page(_STANDINGS, ())]
 
-    def campaigns_of(self, decision: str) -> list[str]:
+    def find_campaigns(self, decision: str) -> list[str]:
         """Return the campaigns that made a decision of that id."""
         return [name for (name,) in self._file.page(_CAMPAIGNS_OF, (decision,))]
 
-    def papers(self, kind: str) -> dict[str, bytes]:
+    def records(self, kind: str) -> dict[str, bytes]:
         """Return the records of a kind."""
         return dict(self._file.page(_PAPERS, (kind,)))
 
-    def add_paper(self, kind: str, id: str, body: bytes) -> bool:
+    def insert_record(self, kind: str, id: str, body: bytes) -> bool:
         """Keep a record unless there is one of that id; return whether it is ours that is kept."""
         self._write(_ADD, (kind, id, body))
         return self._file.page(_PAPER, (kind, id)) == [(body,)]
 
-    def put_paper(self, kind: str, id: str, body: bytes | None) -> None:
+    def put_record(self, kind: str, id: str, body: bytes | None) -> None:
         """Keep a record in place of an older one; None: keep none."""
         if body is None:
             self._write(_DROP, (kind, id))
@@ -500,7 +500,7 @@ class SQLiteStore(SQLiteRecords):
         finally:
             self._file.leave()
 
-    def session(self, name: str) -> SQLiteWriter:
+    def open_writer(self, name: str) -> SQLiteWriter:
         """Open a transaction on a campaign."""
         return SQLiteWriter(self._file, name, self._epochs)
 

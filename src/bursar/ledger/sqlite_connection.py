@@ -22,8 +22,8 @@ from bursar.errors import (
     StorageUnavailable,
 )
 from bursar.files import private_file
-from bursar.ledger.chain import following
-from bursar.ledger.event import GENESIS, Event, decode_event
+from bursar.ledger.chain import chain_events
+from bursar.ledger.event import GENESIS, Event, decode_event_body
 from bursar.ledger.store import CampaignTotals, LogHead
 
 __all__ = [
@@ -195,7 +195,7 @@ def event_of(row: Sequence[Any]) -> Event:
     """Return the event of a row."""
     seq, ts, kind, decision, body = row[:5]
     try:
-        return Event(seq, ts, kind, decision, decode_event(body))
+        return Event(seq, ts, kind, decision, decode_event_body(body))
     except msgspec.DecodeError as error:
         raise CorruptLedger(f"event {seq} cannot be read: {error}; restore a backup") from error
 
@@ -203,7 +203,7 @@ def event_of(row: Sequence[Any]) -> Event:
 def events_of(rows: Sequence[Sequence[Any]]) -> list[Event]:
     """Return the events of rows; a start reads millions, so in one go."""
     try:
-        return [Event(row[0], row[1], row[2], row[3], decode_event(row[4])) for row in rows]
+        return [Event(row[0], row[1], row[2], row[3], decode_event_body(row[4])) for row in rows]
     except msgspec.DecodeError:
         return [event_of(row) for row in rows]  # says which
 
@@ -229,7 +229,7 @@ def append(
     """Add events that follow a head, and what they come to; return the new head."""
     rows = [
         (campaign, event.seq, event.ts, event.kind, event.decision, body.decode(), mark)
-        for event, body, mark in following(head, events)
+        for event, body, mark in chain_events(head, events)
     ]
     after = LogHead(rows[-1][1], rows[-1][2], rows[-1][6]) if rows else head
     try:

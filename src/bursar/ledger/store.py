@@ -62,19 +62,19 @@ class LogWriter(Protocol):
     def seq(self) -> int:
         """Number of the newest event there is."""
 
-    def after(self, seq: int) -> list[Event]:
+    def events_after(self, seq: int) -> list[Event]:
         """Return the events after a number, in order."""
 
-    def of(self, decision: str) -> list[Event]:
+    def decision_events(self, decision: str) -> list[Event]:
         """Return the events of one decision, in order."""
 
     def append(self, events: Sequence[Event], summary: CampaignTotals) -> None:
         """Add events that follow the head; they are durable when the session ends."""
 
-    def snapshot(self) -> tuple[int, bytes] | None:
+    def load_snapshot(self) -> tuple[int, bytes] | None:
         """Return number and content of the newest snapshot of the state, if there is one."""
 
-    def keep_snapshot(self, seq: int, content: bytes) -> None:
+    def save_snapshot(self, seq: int, content: bytes) -> None:
         """Keep the state after an event, so that a restart need not read all before it."""
 
 
@@ -89,25 +89,25 @@ class Store(Protocol):
     def create(self, name: str, first: Event, summary: CampaignTotals) -> None:
         """Start a campaign with its first event (number 1); refuse a name that is taken."""
 
-    def session(self, name: str) -> AbstractContextManager[LogWriter]:
+    def open_writer(self, name: str) -> AbstractContextManager[LogWriter]:
         """Open a transaction on a campaign; refuse a name that is not there."""
 
     def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
         """Yield committed events with their stored hashes, without keeping writers waiting."""
 
-    def standings(self) -> list[CampaignRow]:
+    def campaign_rows(self) -> list[CampaignRow]:
         """Return the row of every campaign, by name, without reading any log."""
 
-    def campaigns_of(self, decision: str) -> list[str]:
+    def find_campaigns(self, decision: str) -> list[str]:
         """Return the campaigns that made a decision of that id."""
 
-    def papers(self, kind: str) -> dict[str, bytes]:
+    def records(self, kind: str) -> dict[str, bytes]:
         """Return the small records of a kind that are kept beside the logs, by id."""
 
-    def add_paper(self, kind: str, id: str, body: bytes) -> bool:
+    def insert_record(self, kind: str, id: str, body: bytes) -> bool:
         """Keep a record unless there is one of that id; return whether it is ours that is kept."""
 
-    def put_paper(self, kind: str, id: str, body: bytes | None) -> None:
+    def put_record(self, kind: str, id: str, body: bytes | None) -> None:
         """Keep a record in place of an older one; None: keep none."""
 
     def ping(self) -> None:

@@ -168,5 +168,5 @@ class Sessions:
 
 
 def _shared_secret(store: Store) -> bytes:
-    store.add_paper("instance", "secret", secrets.token_bytes(32))  # unless there is one
-    return store.papers("instance")["secret"]
+    store.insert_record("instance", "secret", secrets.token_bytes(32))  # unless there is one
+    return store.records("instance")["secret"]

@@ -330,7 +330,7 @@ class Keys:
             self._load()
 
     def _load(self) -> None:
-        papers = self._store.papers(_KIND)
+        papers = self._store.records(_KIND)
         self._entries = {id: decode_key(body) for id, body in papers.items()}
         self._read = time.monotonic()
 
@@ -387,7 +387,7 @@ class Keys:
         if not self.empty():
             return None
         mark = secrets.token_hex(8).encode()
-        if not self._store.add_paper("instance", "first-key", mark):
+        if not self._store.insert_record("instance", "first-key", mark):
             return None
         return self.create(SCOPES, note="first key", by="serve")
 
@@ -433,8 +433,8 @@ class Keys:
     def _keep(self, key: Key, digest: bytes, *, new: bool = False) -> None:
         body = encode_key(key, digest)
         if not new:
-            self._store.put_paper(_KIND, key.id, body)
-        elif not self._store.add_paper(_KIND, key.id, body):
+            self._store.put_record(_KIND, key.id, body)
+        elif not self._store.insert_record(_KIND, key.id, body):
             raise InvalidInput(f"there is a key {key.id!r} already; try again")
         with self._lock:
             self._entries[key.id] = key, digest

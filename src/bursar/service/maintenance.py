@@ -73,7 +73,7 @@ def find_violations(campaign: Campaign) -> list[str]:
     excess = facts.spent + facts.held - facts.budget
     if excess > facts.overrun and excess > facts.overrun + _explained(campaign):
         wrong.append(f"{excess} units more than the budget are gone, and the log does not say why")
-    for row in campaign.store.standings():
+    for row in campaign.store.campaign_rows():
         if row.name == campaign.name and row.seq == facts.seq:
             kept, seen = (row.budget, row.spent, row.held), (facts.budget, facts.spent, facts.held)
             if kept != seen:

@@ -60,7 +60,7 @@ def gauges(service: Service, coins: dict[str, Coin]) -> Iterable[Metric]:
     oldest = GaugeMetricFamily("bursar_oldest_hold_seconds", "Age of the oldest", labels=by)
     overrun = CounterMetricFamily("bursar_overrun_units", "What costs exceeded holds by", labels=by)
     now = time.time()
-    for row in service.store.standings():
+    for row in service.store.campaign_rows():
         name = [row.name]
         budget.add_metric(name, row.budget)
         spent.add_metric(name, row.spent)

@@ -318,7 +318,7 @@ async def _owners(service: Service, given: Sequence[OutcomeReport]) -> dict[str,
     }
     if not lost:
         return {}
-    find = service.store.campaigns_of
+    find = service.store.find_campaigns
     return await service.look(lambda: {one: find(one) for one in lost})
 
 
