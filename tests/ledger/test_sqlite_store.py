@@ -134,7 +134,7 @@ def test_commits_are_durable_by_their_settings(store):
 
 def run(code: str, *args: object) -> str:
     """Run code in a process of its own; return what it prints."""
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, args)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=env)
     assert done.returncode == 0, done.stderr
