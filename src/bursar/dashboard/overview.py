@@ -196,7 +196,7 @@ async def _of_all(service: Service, key: Key) -> AsyncIterator[bytes]:
     yield b"retry: 2000\n\n"
     while not service.stopping and await service.admits(key):
         try:
-            rows = await service.look(service.store.standings)
+            rows = await service.look(service.store.campaign_rows)
         except BursarError:
             rows = []  # a store that is away for a moment; look again
         now = [(row.name, row.seq) for row in rows if key.sees(row.name)]

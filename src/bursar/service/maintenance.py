@@ -129,7 +129,7 @@ async def watch_invariants(service: Service) -> int:
         await service.look(_time_a_write, service)
         names = [
             row.name
-            for row in await service.look(service.store.standings)
+            for row in await service.look(service.store.campaign_rows)
             if row.state != "closed" or row.held
         ]
     except BursarError as error:
