@@ -244,7 +244,7 @@ STATE = {"n": [3, 4], "mean_reward": [0.5, 0.4], "mean_cost": [0.5, 0.4]}
         ("m-ucb", {"plays": 9, "cost_range": (1, 0)}, InvalidInput, "the lower first"),
         ("m-ucb", {"plays": 9, "cost_range": (-1, 1)}, InvalidInput, "costs cannot be negative"),
         ("omega-star-ucb", {"plays": 9, "var_cost": [-1, 0]}, InvalidInput, "var_cost must be 0"),
-        ("omega-star-ucb", {"plays": 9, "var_cost": [1, 2, 3]}, InvalidInput, "do not fit"),
+        ("omega-star-ucb", {"plays": 9, "var_cost": [1, 2, 3]}, InvalidInput, "do not match"),
         ("m-ucb", {"plays": None}, InvalidInput, "plays must be a number, got None"),
         ("m-ucb", {"plays": "5"}, InvalidInput, "plays must be a number, got '5'"),
         (

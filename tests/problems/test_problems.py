@@ -148,12 +148,11 @@ RNG = np.random.default_rng(0)
         (lambda: Bernoulli([0.5], [1.1]), "cost must be in (0, 1], got 1.1"),
         (
             lambda: Bernoulli([0.5, 0.1], [0.1, 0.2, 0.3]),
-            "shapes do not fit together: reward (2,), cost (3,);"
-            " give equal lengths or single numbers",
+            "shapes do not match: reward (2,), cost (3,); pass equal lengths or single numbers",
         ),
         (
             lambda: Problem([0.5], [float("nan")]),
-            "cost must be finite, got nan; leave out what was not observed",
+            "cost must be finite, got nan; leave out values that were not observed",
         ),
         (
             lambda: Beta(3, 1, 1, 1),

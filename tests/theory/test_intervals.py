@@ -95,9 +95,12 @@ def test_arrays_broadcast_and_scalars_stay_scalars():
             (0.5, 10, 2.0, 1.0, 1.0, 0.0),
             "high must be above low by a finite width, got low=1 and high=0; swap or narrow them",
         ),
-        ((math.nan, 10, 2.0), "mean must be finite, got nan; leave out what was not observed"),
+        (
+            (math.nan, 10, 2.0),
+            "mean must be finite, got nan; leave out values that were not observed",
+        ),
         (("many", 10, 2.0), "mean must be a number or an array of numbers, got 'many'"),
-        (([0.1, 0.2], [1, 2, 3], 2.0), r"shapes do not fit together: mean \(2,\), n \(3,\)"),
+        (([0.1, 0.2], [1, 2, 3], 2.0), r"shapes do not match: mean \(2,\), n \(3,\)"),
     ],
 )
 def test_bad_input_is_named(arguments, message):

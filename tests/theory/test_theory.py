@@ -548,7 +548,7 @@ ERRORS: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: theory.alpha([1, 2], [1, 2, 3]),
-        "shapes do not fit together: t (2,), rho (3,); give equal lengths or single numbers",
+        "shapes do not match: t (2,), rho (3,); pass equal lengths or single numbers",
     ),
     (
         lambda: theory.xi(10.5, 1.0, 2),
@@ -562,11 +562,11 @@ ERRORS: list[tuple[Callable[[], object], str]] = [
     (
         lambda: theory.gaps([0.5, 0.5], [0.5, 0.0]),
         "mean_cost must be in (0, 1], got 0.0; "
-        "divide costs by the largest one possible, and drop arms that cost nothing",
+        "divide costs by the largest possible one, and drop arms that cost nothing",
     ),
     (
         lambda: theory.gaps([0.5], [0.5, 0.1]),
-        "mean_reward and mean_cost must be two lists of the same length, one entry an arm, "
+        "mean_reward and mean_cost must be two lists of the same length, one entry per arm, "
         "got shapes (1,) and (2,); pass every arm of the problem",
     ),
     (

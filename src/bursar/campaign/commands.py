@@ -20,7 +20,7 @@ from bursar.campaign.tokens import Grant
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, InvalidInput, UnknownDecision
 from bursar.money import Amount, Rounding
-from bursar.validation import real, whole
+from bursar.validation import check_int, check_number
 
 __all__ = [
     "ask_command",
@@ -75,7 +75,7 @@ def ask_many_command(
     ids: Sequence[str] | None = None,
 ) -> Command:
     """Return the work of many asks; it results in a list, shorter if the budget ends on the way."""
-    count = whole("n", n, 1, "how many decisions to ask for")
+    count = check_int("n", n, 1, "how many decisions to ask for")
     keys = None if ids is None else [_checked_id(one) for one in ids]
     if keys is not None and (len(keys) != count or len(set(keys)) != count):
         raise InvalidInput(f"ids must be {count} different ids, one a decision, got {len(keys)}")
@@ -106,7 +106,7 @@ def tell_command(
 ) -> Command:
     """Return the work of an outcome; it results in a Decision."""
     units = None if cost is None else config.coin.units("cost", cost, rounding)
-    brought = reward if reward is None or type(reward) is float else real("reward", reward)
+    brought = reward if reward is None or type(reward) is float else check_number("reward", reward)
     key = decision.id if type(decision) is Decision else decision_id(decision)
 
     def work(turn: Transaction) -> Decision:
@@ -138,7 +138,7 @@ def correct_command(
 ) -> Command:
     """Return the work of a correction; it results in a Decision."""
     units = None if cost is None else config.coin.units("cost", cost)
-    brought = None if reward is None else real("reward", reward)
+    brought = None if reward is None else check_number("reward", reward)
     key = decision_id(decision)
     return lambda turn: make_decision(
         turn.state, outcomes.correct(turn, key, units, brought, reason, by), replayed=False

@@ -10,7 +10,7 @@ from bursar.errors import InvalidInput, nearest
 from bursar.money import Coin
 from bursar.policies import Policy
 from bursar.policies import policy as policy_of
-from bursar.validation import real, whole
+from bursar.validation import check_int, check_number
 
 __all__ = ["Config", "check_text", "printable"]
 
@@ -86,7 +86,7 @@ class Config:
             if not isinstance(getattr(self, name), kind):
                 raise InvalidInput(f"{name} must be a text, got {getattr(self, name)!r}")
         if self.default_reward is not None:
-            real("default_reward", self.default_reward)
+            check_number("default_reward", self.default_reward)
         if self.min_cost is not None:
             self.coin.units("min_cost", self.min_cost)
         if self.default_reward is not None and not low <= self.default_reward <= high:
@@ -96,7 +96,7 @@ class Config:
             )
         for name in ("ask_ttl", "hold_ttl", "reward_ttl", "patience"):
             value = getattr(self, name)
-            if value is not None and not 0.0 < real(name, value) < 1e10:
+            if value is not None and not 0.0 < check_number(name, value) < 1e10:
                 raise InvalidInput(f"{name} must be a number of seconds above 0, got {value!r}")
         if self.on_lapse not in ("charge", "release"):
             raise InvalidInput(f"on_lapse must be 'charge' or 'release', got {self.on_lapse!r}")
@@ -106,11 +106,11 @@ class Config:
             raise InvalidInput(
                 f"on_change must be 'flag', 'reset' or 'ignore', got {self.on_change!r}"
             )
-        if not 0.0 <= real("explore", self.explore) <= 1.0:
+        if not 0.0 <= check_number("explore", self.explore) <= 1.0:
             raise InvalidInput(f"explore must be a share in [0, 1], got {self.explore!r}")
-        whole("max_open", self.max_open, 1, "10,000 by default")
-        whole("overruns", self.overruns, 0, "3 by default")
-        whole("seed", self.seed, 0, "try 0")
+        check_int("max_open", self.max_open, 1, "10,000 by default")
+        check_int("overruns", self.overruns, 0, "3 by default")
+        check_int("seed", self.seed, 0, "try 0")
         self.quantile  # noqa: B018 - is it one?
 
     @classmethod
@@ -121,7 +121,7 @@ class Config:
             if name not in known:
                 raise InvalidInput(f"a campaign has no rule {name!r}{nearest(name, known)}")
         try:
-            low, high = (real("reward_range", end) for end in reward_range)
+            low, high = (check_number("reward_range", end) for end in reward_range)
         except (TypeError, ValueError):
             raise InvalidInput(
                 f"reward_range must be two numbers, (low, high), got {reward_range!r}"

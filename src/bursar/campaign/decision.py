@@ -13,7 +13,7 @@ from bursar.campaign.records import DecisionRecord
 from bursar.campaign.state import State
 from bursar.errors import InvalidInput
 from bursar.money import Amount, Coin
-from bursar.validation import real
+from bursar.validation import check_number
 
 if TYPE_CHECKING:
     from bursar.campaign.campaign import Campaign
@@ -134,7 +134,7 @@ class DecisionBlock:
             self._outcome["cost"] = cost
         if reward is not None:
             low, high = self._campaign.config.reward_range
-            if not low <= real("reward", reward) <= high:
+            if not low <= check_number("reward", reward) <= high:
                 raise InvalidInput(
                     f"reward must be in its range [{low:g}, {high:g}], got {reward!r}"
                 )

@@ -23,7 +23,7 @@ from bursar.campaign.transaction import Transaction
 from bursar.campaign.views import Estimate, make_statistics, to_plain
 from bursar.errors import InvalidInput
 from bursar.money import Coin
-from bursar.validation import real
+from bursar.validation import check_number
 
 __all__ = ["Forecast", "ForecastInput", "make_forecast", "make_forecast_input"]
 
@@ -143,7 +143,7 @@ def make_forecast_input(turn: Transaction) -> ForecastInput:
 
 def make_forecast(facts: ForecastInput, days: float | None) -> Forecast:
     """Return the forecast."""
-    if days is not None and not 0.0 < real("days", days) < 1e6:
+    if days is not None and not 0.0 < check_number("days", days) < 1e6:
         raise InvalidInput(f"days must be a number above 0, or None for all, got {days!r}")
     outlook, coin, table = fit_forecast_model(facts.known, days), facts.coin, facts.known.table
     able = [

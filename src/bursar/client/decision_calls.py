@@ -23,7 +23,7 @@ from bursar.errors import (
     StorageUnavailable,
 )
 from bursar.money import Amount, Rounding
-from bursar.validation import whole
+from bursar.validation import check_int
 
 __all__ = ["AskCalls", "EndCalls", "OutcomeCalls", "Scope", "check_decision_id", "read_results"]
 
@@ -151,7 +151,7 @@ class AskCalls(Scope):
             return (yield from self._one(said, id))
         if id is not None:
             raise InvalidInput("give n or id, not both: a batch has an id for each decision")
-        return (yield from self._many(said, whole("n", n, 1, "how many decisions to ask for")))
+        return (yield from self._many(said, check_int("n", n, 1, "how many decisions to ask for")))
 
     def _one(self, said: dict[str, Any], own: str | None) -> Script[Decision]:
         if own is not None and (

@@ -14,7 +14,7 @@ from bursar.client.transport import error_of
 from bursar.errors import BursarError, InvalidInput
 from bursar.ledger import Event
 from bursar.money import Amount, Coin, Rounding
-from bursar.validation import real
+from bursar.validation import check_number
 
 __all__ = [
     "amount_text",
@@ -64,7 +64,7 @@ def exponent_of(amount: str) -> int:
 
 def reward_number(reward: Any) -> float:
     """Return a reward; refuse what no campaign takes."""
-    found = real("reward", reward)
+    found = check_number("reward", reward)
     if not math.isfinite(found):
         raise InvalidInput(f"reward must be finite, got {reward!r}")
     return found

@@ -18,7 +18,7 @@ import httpx2
 from bursar import errors
 from bursar.client.script import Script, SendRequest, Sleep
 from bursar.errors import BursarError, InvalidData, InvalidInput, StorageUnavailable
-from bursar.validation import positive
+from bursar.validation import check_positive
 from bursar.version import __version__
 
 __all__ = [
@@ -256,7 +256,7 @@ class Transport:
         if not isinstance(url, str) or not url.startswith(("http://", "https://")):
             raise InvalidInput(f"a service is at 'http://…' or 'https://…', got {url!r}")
         self.url = url.rstrip("/")
-        self.timeout = positive("timeout", timeout, "10 is the default")
+        self.timeout = check_positive("timeout", timeout, "10 is the default")
         self.retry = retry
         self.headers = {"user-agent": f"bursar/{__version__}", "accept": "application/json"}
         if key is not None:

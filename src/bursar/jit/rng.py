@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bursar.errors import InvalidInput
 from bursar.jit.compile import compiled, inlined
-from bursar.validation import whole
+from bursar.validation import check_int
 
 __all__ = ["below", "beta", "new_stream", "uniform"]
 
@@ -40,7 +40,7 @@ def new_stream(*position: int) -> Stream:
     if not position:
         raise InvalidInput("a seed must be a whole number, 0 or more, got nothing; try 0")
     for part in position:
-        whole("a seed", part, 0, "try 0")
+        check_int("a seed", part, 0, "try 0")
     first, *rest = (int(part) for part in position)
     stream = np.zeros(11, dtype=np.uint64)
     # as a spawn key, because SeedSequence([1]) and SeedSequence([1, 0]) are the same

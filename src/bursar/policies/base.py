@@ -28,14 +28,14 @@ from bursar.policies import kernels
 from bursar.policies.slug import check_params, kinds_of
 from bursar.validation import (
     Floats,
-    columns_of,
-    inside,
-    numbers,
-    positive,
-    real,
-    require,
-    shaped,
-    whole,
+    broadcast_columns,
+    check_int,
+    check_means,
+    check_number,
+    check_positive,
+    check_values,
+    restore_shape,
+    to_floats,
 )
 
 __all__ = ["Learner", "Policy", "PolicyContext", "Range", "Scale"]
@@ -148,7 +148,7 @@ class Learner:
         reward_range: Range,
         cost_range: Range,
     ) -> None:
-        arms = whole("arms", arms, 1, "a game needs an arm to play")
+        arms = check_int("arms", arms, 1, "a game needs an arm to play")
         self.policy = policy
         self.scale = Scale.of(policy, reward_range, cost_range)
         self._ranges = reward_range, cost_range
@@ -169,12 +169,12 @@ class Learner:
 
     def record(self, arm: int, reward: float, cost: float) -> None:
         """Learn what a play of an arm brought and cost."""
-        if whole("arm", arm, 0, "give what choose() returned") >= self.arms.size:
+        if check_int("arm", arm, 0, "give what choose() returned") >= self.arms.size:
             raise InvalidInput(f"arm must be in 0…{self.arms.size - 1}, got {arm!r}")
         for name, value, (low, high) in zip(
             ("reward", "cost"), (reward, cost), self._ranges, strict=True
         ):
-            if not low <= real(name, value) <= high:  # false for NaN too
+            if not low <= check_number(name, value) <= high:  # false for NaN too
                 raise InvalidInput(
                     f"{name} must be in its range [{low:g}, {high:g}], got {value!r};"
                     f" start the learner with {name}_range=(low, high) that fits the data"
@@ -328,20 +328,20 @@ class Policy:
                 " ask policy.learner(arms).choose() for an arm"
             )
         scale = Scale.of(self, reward_range, cost_range)
-        played = numbers("n", n) > 0.0  # the mean of an arm that was not played is anything
-        shape, (count, mean_r, mean_c) = columns_of(
+        played = to_floats("n", n) > 0.0  # the mean of an arm that was not played is anything
+        shape, (count, mean_r, mean_c) = broadcast_columns(
             n=n,
-            mean_reward=np.where(played, numbers("mean_reward", mean_reward), reward_range[0]),
-            mean_cost=np.where(played, numbers("mean_cost", mean_cost), cost_range[0]),
+            mean_reward=np.where(played, to_floats("mean_reward", mean_reward), reward_range[0]),
+            mean_cost=np.where(played, to_floats("mean_cost", mean_cost), cost_range[0]),
         )
-        require(count >= 0.0, "n", count, "0 or more plays")
+        check_values("n", count, count >= 0.0, "0 or more plays")
         least = count.max(initial=0.0)
-        if not least <= real("plays", plays) < np.inf:
+        if not least <= check_number("plays", plays) < np.inf:
             raise InvalidInput(
                 f"plays must count the plays of all arms, here {least:g} or more, got {plays!r}"
             )
-        mean_r = inside(mean_r, *reward_range, "mean_reward")
-        mean_c = inside(mean_c, *cost_range, "mean_cost")
+        mean_r = check_means("mean_reward", mean_r, *reward_range)
+        mean_c = check_means("mean_cost", mean_c, *cost_range)
         vr = self._variances(var_reward, "var_reward", shape, mean_r, *reward_range, scale)
         vc = self._variances(var_cost, "var_cost", shape, mean_c, *cost_range, scale)
         r, c = scale.reward_in(mean_r), scale.cost_in(mean_c)
@@ -352,7 +352,7 @@ class Policy:
         free = np.maximum(count - self.ddof, 0.0)
         arms["reward_m2"], arms["cost_m2"] = free * vr, free * vc
         now = self._now(p, max(float(plays), 1.0), arms, float(arms["cost"].sum()))
-        return shaped(scale.ratio_out(table(p, count, r, c, vr, vc, now)), shape)
+        return restore_shape(scale.ratio_out(table(p, count, r, c, vr, vc, now)), shape)
 
     def params(self) -> dict[str, tuple[Any, Any]]:
         """Return each parameter with its value and default; the rule for ties comes last."""
@@ -385,9 +385,9 @@ class Policy:
     ) -> PolicyContext:
         """Gather what is known, in units of the formulas; own parameters come before the game's."""
         if budget is not None:
-            positive("budget", budget, "give what may be spent")
+            check_positive("budget", budget, "give what may be spent")
         if min_cost is not None:
-            positive("min_cost", min_cost, "give a lower bound of the mean costs, or None")
+            check_positive("min_cost", min_cost, "give a lower bound of the mean costs, or None")
         own = getattr(self, "min_cost", None)
         known = own if own is not None else min_cost
         return PolicyContext(
@@ -426,10 +426,10 @@ class Policy:
         x = (mean - (low if self.any_range else 0.0)) / width
         if given is None:
             return np.full(mean.size, 0.25) if self.ddof else x * (1.0 - x)
-        full, (v, _) = columns_of(**{name: given, "n": np.zeros(shape)})
+        full, (v, _) = broadcast_columns(**{name: given, "n": np.zeros(shape)})
         if full != shape:
             raise InvalidInput(f"{name} must fit the shape of n, {shape}, got {np.shape(given)}")
-        require(v >= 0.0, name, v, "0 or more")
+        check_values(name, v, v >= 0.0, "0 or more")
         v = v / (width * width)
         if self.any_range:
             # eta is v over x(1 - x), and 1 - x lost digits where the mean is near its upper end

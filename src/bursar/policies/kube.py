@@ -25,7 +25,7 @@ from bursar.jit.arms import Arms, Game, argmax, first_unplayed, new_game
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, new_stream, uniform
 from bursar.policies.base import Policy
-from bursar.validation import Floats, columns_of, real
+from bursar.validation import Floats, broadcast_columns, check_number
 
 __all__ = ["KUBE", "FractionalKUBE"]
 
@@ -144,13 +144,13 @@ class KUBE(Policy):
         ...                plays=12, budget_left=5.0)
         array([11.,  0.])
         """
-        if not 0.0 <= real("budget_left", budget_left) < math.inf:
+        if not 0.0 <= check_number("budget_left", budget_left) < math.inf:
             raise InvalidInput(
                 f"budget_left must be 0 or more, got {budget_left!r}; give what is left"
             )
         density = self.indices(n=n, mean_reward=mean_reward, mean_cost=mean_cost, plays=plays)
         if np.isinf(density).any():
             return np.asarray(np.isinf(np.atleast_1d(density)), dtype=np.float64)
-        _, (density, cost) = columns_of(density=density, mean_cost=mean_cost)
+        _, (density, cost) = broadcast_columns(density=density, mean_cost=mean_cost)
         game = new_game(budget_left, "first")
         return np.asarray(pack(density, cost, float(budget_left), game, new_stream(0)))

@@ -27,7 +27,7 @@ from bursar.jit.bounds import ratio
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, below, new_stream
 from bursar.policies.base import Policy, PolicyContext
-from bursar.validation import Floats, columns_of, inside, require, whole
+from bursar.validation import Floats, broadcast_columns, check_int, check_means, check_values
 
 __all__ = ["MRCB", "best_set"]
 
@@ -201,10 +201,10 @@ class MRCB(Policy):
         ...                           mean_cost=[0.3, 0.9, 0.05], rounds=100)[0]
         (0, 2)
         """
-        _, (count, r, c) = columns_of(n=n, mean_reward=mean_reward, mean_cost=mean_cost)
-        require(count >= 1.0, "n", count, "1 or more plays of each arm")
-        r, c = inside(r, 0.0, 1.0, "mean_reward"), inside(c, 0.0, 1.0, "mean_cost")
-        whole("rounds", rounds, 1, "give the rounds played so far")
+        _, (count, r, c) = broadcast_columns(n=n, mean_reward=mean_reward, mean_cost=mean_cost)
+        check_values("n", count, count >= 1.0, "1 or more plays of each arm")
+        r, c = check_means("mean_reward", r, 0.0, 1.0), check_means("mean_cost", c, 0.0, 1.0)
+        check_int("rounds", rounds, 1, "give the rounds played so far")
         self.memory_size(count.size)
         now = clock(self.kernel_params(PolicyContext(count.size)), float(rounds))
         pairs: Any = [optimistic(*row, now) for row in zip(count, r, c, strict=True)]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bursar.errors import InvalidInput
-from bursar.validation import Floats, columns_of, require
+from bursar.validation import Floats, broadcast_columns, check_values
 
 __all__ = ["Arms", "Draws", "Problem"]
 
@@ -32,17 +32,19 @@ class Problem:
     name: str
 
     def __init__(self, reward: ArrayLike, cost: ArrayLike, name: str = "") -> None:
-        shape, (self.reward, self.cost) = columns_of(reward=reward, cost=cost)
+        shape, (self.reward, self.cost) = broadcast_columns(reward=reward, cost=cost)
         if len(shape) != 1 or not self.reward.size:
             raise InvalidInput(f"give one mean reward and cost an arm, got arrays of shape {shape}")
-        require((self.reward >= 0.0) & (self.reward <= 1.0), "reward", self.reward, "in [0, 1]")
+        check_values(
+            "reward", self.reward, (self.reward >= 0.0) & (self.reward <= 1.0), "in [0, 1]"
+        )
         free = np.flatnonzero(self.cost == 0.0)
         if free.size:
             raise InvalidInput(
                 f"cost must be in (0, 1], got 0 as the mean cost of arm {free[0]};"
                 " no budget ends on an arm that is free: leave it out"
             )
-        require((self.cost > 0.0) & (self.cost <= 1.0), "cost", self.cost, "in (0, 1]")
+        check_values("cost", self.cost, (self.cost > 0.0) & (self.cost <= 1.0), "in (0, 1]")
         self.name = name
 
     def sample(self, rng: np.random.Generator, arms: ArrayLike, size: int) -> Draws:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
-from bursar.validation import real, whole
+from bursar.validation import check_int, check_number
 
 __all__ = ["Bernoulli"]
 
@@ -39,12 +39,12 @@ class Bernoulli(Problem):
 
         The paper draws costs from [0, 1], its authors' code from [0.01, 1].
         """
-        whole("arms", arms, 1, "a problem needs an arm to play")
-        if not 0.0 <= real("cost_low", cost_low) < 1.0:
+        check_int("arms", arms, 1, "a problem needs an arm to play")
+        if not 0.0 <= check_number("cost_low", cost_low) < 1.0:
             raise InvalidInput(
                 f"cost_low must be in [0, 1), got {cost_low!r}; 0.01 is the authors'"
             )
-        rng = np.random.default_rng(whole("seed", seed, 0, "try 0"))
+        rng = np.random.default_rng(check_int("seed", seed, 0, "try 0"))
         reward, cost = rng.uniform(size=arms), rng.uniform(cost_low, 1.0, size=arms)
         order = np.argsort(-reward / cost)
         return cls(reward[order], cost[order])

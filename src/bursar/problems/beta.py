@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bursar.problems.base import Arms, Draws, Problem
-from bursar.validation import columns_of, require
+from bursar.validation import broadcast_columns, check_values
 
 __all__ = ["Beta"]
 
@@ -48,9 +48,9 @@ class Beta(Problem):
             "cost_alpha": cost_alpha,
             "cost_beta": cost_beta,
         }
-        shape, columns = columns_of(**given)
+        shape, columns = broadcast_columns(**given)
         for parameter, values in zip(given, columns, strict=True):
-            require(values > 0.0, parameter, values, "positive")
+            check_values(parameter, values, values > 0.0, "positive")
         self.reward_alpha, self.reward_beta, self.cost_alpha, self.cost_beta = columns
         super().__init__(
             (self.reward_alpha / (self.reward_alpha + self.reward_beta)).reshape(shape),

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
-from bursar.validation import Floats, columns_of
+from bursar.validation import Floats, broadcast_columns
 
 __all__ = ["Empirical"]
 
@@ -69,7 +69,7 @@ class Empirical(Problem):
 
 
 def _range(what: str, given: Range) -> Range:
-    shape, (ends,) = columns_of(**{f"{what}_range": given})
+    shape, (ends,) = broadcast_columns(**{f"{what}_range": given})
     if shape != (2,) or not 0.0 <= ends[0] < ends[1]:
         raise InvalidInput(
             f"{what}_range must be (low, high) with 0 <= low < high, got {given!r};"
@@ -79,7 +79,7 @@ def _range(what: str, given: Range) -> Range:
 
 
 def _table(arm: int, given: ArrayLike, ranges: dict[str, Range]) -> Floats:
-    shape, (flat,) = columns_of(**{f"the table of arm {arm}": given})
+    shape, (flat,) = broadcast_columns(**{f"the table of arm {arm}": given})
     if len(shape) != 2 or shape[1] != 2 or not shape[0]:
         raise InvalidInput(
             f"the table of arm {arm} must have a (reward, cost) pair a row, got shape {shape}"

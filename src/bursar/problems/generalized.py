@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
-from bursar.validation import Floats, columns_of
+from bursar.validation import Floats, broadcast_columns
 
 __all__ = ["GeneralizedBernoulli"]
 
@@ -72,7 +72,7 @@ class GeneralizedBernoulli(Problem):
 
 
 def _chances(name: str, weights: ArrayLike) -> Floats:
-    shape, (flat,) = columns_of(**{name: weights})
+    shape, (flat,) = broadcast_columns(**{name: weights})
     if len(shape) != 2 or shape[0] < 1 or shape[1] < 2:
         raise InvalidInput(
             f"{name} must be a table of an arm a row and 2 values or more, got shape {shape}"

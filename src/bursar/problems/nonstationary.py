@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
-from bursar.validation import Floats, numbers, require
+from bursar.validation import Floats, check_values, to_floats
 
 __all__ = ["Nonstationary"]
 
@@ -55,9 +55,9 @@ class Nonstationary(Problem):
         min_cost: float | None = None,
         name: str = "",
     ) -> None:
-        self.start = np.atleast_1d(numbers("start", start))
-        self.rewards = np.ascontiguousarray(numbers("reward", reward))
-        self.costs = np.ascontiguousarray(numbers("cost", cost))
+        self.start = np.atleast_1d(to_floats("start", start))
+        self.rewards = np.ascontiguousarray(to_floats("reward", reward))
+        self.costs = np.ascontiguousarray(to_floats("cost", cost))
         moments = self.start.size
         if (
             self.rewards.ndim != 2
@@ -72,15 +72,15 @@ class Nonstationary(Problem):
         if self.start[0] != 0.0 or not rises or self.start[-1] >= 1.0:
             raise InvalidInput(f"start must rise from 0 and stay below 1, got {start!r}")
         flat_r, flat_c = self.rewards.ravel(), self.costs.ravel()
-        require((flat_r >= 0.0) & (flat_r <= 1.0), "reward", flat_r, "in [0, 1]")
-        require((flat_c > 0.0) & (flat_c <= 1.0), "cost", flat_c, "in (0, 1]")
+        check_values("reward", flat_r, (flat_r >= 0.0) & (flat_r <= 1.0), "in [0, 1]")
+        check_values("cost", flat_c, (flat_c > 0.0) & (flat_c <= 1.0), "in (0, 1]")
         super().__init__(self.rewards[0], self.costs[0], name)
         tires = (
-            np.zeros(self.arms) if fatigue is None else np.atleast_1d(numbers("fatigue", fatigue))
+            np.zeros(self.arms) if fatigue is None else np.atleast_1d(to_floats("fatigue", fatigue))
         )
         if tires.shape != (self.arms,):
             raise InvalidInput(f"give the fatigue of each of {self.arms} arms, got {fatigue!r}")
-        require(tires >= 0.0, "fatigue", tires, "0 or more")
+        check_values("fatigue", tires, tires >= 0.0, "0 or more")
         self.fatigue: Floats = tires
         least = float(self.costs.min())
         if min_cost is not None and not 0.0 < min_cost <= least:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
-from bursar.validation import Floats, numbers
+from bursar.validation import Floats, to_floats
 
 __all__ = ["Distribution", "Sampled", "Sampler"]
 
@@ -113,7 +113,7 @@ class Sampled(Problem):
 
 
 def _checked(what: str, values: ArrayLike, arm: int, size: int) -> Floats:
-    array = numbers(f"the {what}s of arm {arm}", values)
+    array = to_floats(f"the {what}s of arm {arm}", values)
     if array.shape != (size,):
         raise InvalidInput(
             f"the sampler must return {size} {what}s for arm {arm}, got shape {array.shape}"

@@ -14,7 +14,7 @@ from bursar.replay.estimators import PassTotals, ReplayEstimate, arm_values, lea
 from bursar.replay.log import Log, read
 from bursar.replay.support import Support, Value, added, between, quantile_of, short, support
 from bursar.settings.facebook import Exclusions
-from bursar.validation import Floats, positive, whole
+from bursar.validation import Floats, check_int, check_positive
 
 __all__ = ["ALWAYS", "compared", "replay", "sentences", "verdict"]
 
@@ -85,8 +85,8 @@ def replay(
     """
     log = log if isinstance(log, Log) else read(log)
     quantile_of(level)
-    whole("resamples", resamples, 20, "fewer give no interval; 200 is usual")
-    whole("seed", seed, 0, "try 0")
+    check_int("resamples", resamples, 20, "fewer give no interval; 200 is usual")
+    check_int("seed", seed, 0, "try 0")
     if isinstance(policies, str) or not policies:
         raise InvalidInput(f"policies must be a list of one or more, got {policies!r}")
     rows = support(log, arms, clip)
@@ -94,7 +94,9 @@ def replay(
         raise CannotAnswer(
             f"every cost in {log.name} is 0, so no budget is ever spent; check the column of costs"
         )
-    money = log.spent if budget is None else positive("budget", budget, "give what may be spent")
+    money = (
+        log.spent if budget is None else check_positive("budget", budget, "give what may be spent")
+    )
     told = PassTotals(
         money,
         min_cost,

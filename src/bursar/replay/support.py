@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bursar.errors import CannotAnswer, InvalidInput
 from bursar.replay.log import EVERY, Log
 from bursar.settings.facebook import Exclusions
-from bursar.validation import Floats, real
+from bursar.validation import Floats, check_number
 
 __all__ = [
     "EXPLORE",
@@ -41,7 +41,7 @@ class Value(NamedTuple):
 
 def quantile_of(level: float) -> float:
     """Return the normal quantile of a two-sided level, 1.96 for 0.95."""
-    if not 0.0 < real("level", level) < 1.0:
+    if not 0.0 < check_number("level", level) < 1.0:
         raise InvalidInput(f"level must be between 0 and 1, got {level!r}; 0.95 is usual")
     return NormalDist().inv_cdf((1.0 + level) / 2.0)
 
@@ -139,7 +139,7 @@ def support(log: Log, arms: Sequence[str] | None = None, clip: float | None = No
         Take propensities below this as this. Rare rows then count too little, so the answer is no
         longer unbiased; but a single tiny propensity no longer makes an arm nearly unplayable.
     """
-    if clip is not None and not 0.0 < real("clip", clip) < 1.0:
+    if clip is not None and not 0.0 < check_number("clip", clip) < 1.0:
         raise InvalidInput(f"clip must be between 0 and 1, got {clip!r}; 0.01 is usual, or None")
     wanted = log.arms if arms is None else tuple(dict.fromkeys(arms))
     _refuse_hopeless(log, wanted)

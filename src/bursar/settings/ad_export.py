@@ -28,7 +28,7 @@ from bursar.settings.ad_rows import (
 from bursar.settings.csv_table import Decimal, read_content, read_listing
 from bursar.settings.facebook import Exclusions
 from bursar.settings.setting import click_costs
-from bursar.validation import Floats, positive
+from bursar.validation import Floats, check_positive
 
 __all__ = [
     "TOP",
@@ -169,7 +169,7 @@ class ImportOptions:
         if self.model not in ("bernoulli", "beta"):
             raise InvalidInput(f"model must be 'bernoulli' or 'beta', got {self.model!r}")
         if self.prize not in (None, "largest"):
-            positive("prize", self.prize, "what one success brings, or 'largest'")
+            check_positive("prize", self.prize, "what one success brings, or 'largest'")
 
     def limit(self, columns: AdColumns, sign: str) -> Limit | None:
         """Return the most that a click can bring; None if the largest of a group is to be it."""

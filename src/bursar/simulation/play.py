@@ -12,7 +12,7 @@ from bursar.jit.rng import new_stream
 from bursar.policies import Policy, kernels
 from bursar.policies import policy as policy_of
 from bursar.problems import Bernoulli
-from bursar.validation import positive, whole
+from bursar.validation import check_int, check_positive
 
 __all__ = ["Run", "play"]
 
@@ -75,9 +75,9 @@ def play(
     >>> run.spent, bool(run.plays_per_arm[0] > 5 * run.plays_per_arm[1])
     (100.0, True)
     """
-    positive("budget", budget, "give what may be spent")
+    check_positive("budget", budget, "give what may be spent")
     if max_plays is not None:
-        whole("max_plays", max_plays, 0, "or None for no limit")
+        check_int("max_plays", max_plays, 0, "or None for no limit")
     if not isinstance(problem, Bernoulli):
         raise InvalidInput(
             f"problem must be a bursar.Bernoulli, got {problem!r}; use bursar.simulate"

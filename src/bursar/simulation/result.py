@@ -18,7 +18,7 @@ from bursar.settings import Setting
 from bursar.settings import setting as setting_of
 from bursar.settings.ad_export import AdExportSetting
 from bursar.settings.facebook import Ads
-from bursar.validation import Floats, positive, whole
+from bursar.validation import Floats, check_int, check_positive
 
 __all__ = [
     "BUDGET_PLAYS",
@@ -93,11 +93,11 @@ def plan(
             raise InvalidInput(f"{name} must name at least one, got none")
     if len(set(map(str, chosen))) < len(chosen):
         raise InvalidInput(f"a policy is given twice in {', '.join(map(str, chosen))}")
-    whole("repetitions", repetitions, 1, "100 in the paper")
-    positive("budget_plays", budget_plays, "150,000 in the paper")
+    check_int("repetitions", repetitions, 1, "100 in the paper")
+    check_positive("budget_plays", budget_plays, "150,000 in the paper")
     if budget is not None:
-        budget = positive("budget", budget, "what may be spent on each problem")
-    whole("seed", seed, 0, "try 0")
+        budget = check_positive("budget", budget, "what may be spent on each problem")
+    check_int("seed", seed, 0, "try 0")
     if overspend not in ("last", "never"):
         raise InvalidInput(f"overspend must be 'last' or 'never', got {overspend!r}")
     marks = tuple(float(share) for share in shares)

@@ -34,11 +34,12 @@ def level(t: Floats, rho: float | Floats) -> Floats:
 
 def read_rho(rho: ArrayLike) -> Floats:
     """Return the exploration parameter as float64 above zero."""
-    return validation.domain_positive("rho", rho, _RHO_HINT)
+    return validation.check_array("rho", rho, _RHO_HINT, above=0.0)
 
 
 def _read(t: ArrayLike, rho: ArrayLike) -> list[Floats]:
-    return validation.together(t=validation.at_least("t", t, 1.0, _TIME_HINT), rho=read_rho(rho))
+    time = validation.check_array("t", t, _TIME_HINT, least=1.0)
+    return validation.broadcast(t=time, rho=read_rho(rho))
 
 
 @overload
@@ -67,7 +68,7 @@ def alpha(t: ArrayLike, rho: ArrayLike = 1.0) -> Any:
     >>> round(alpha(100), 12)
     0.005012562893
     """
-    return validation.plain(level(*_read(t, rho)))
+    return validation.unwrap_scalar(level(*_read(t, rho)))
 
 
 @overload
@@ -88,7 +89,9 @@ def alpha_exact(t: ArrayLike, rho: ArrayLike = 1.0) -> Any:
     True
     """
     time, exponent = _read(t, rho)
-    return validation.plain(validation.each(math.erfc, np.sqrt(exponent * np.log(time))))
+    return validation.unwrap_scalar(
+        validation.map_elements(math.erfc, np.sqrt(exponent * np.log(time)))
+    )
 
 
 @overload
@@ -108,7 +111,7 @@ def z_rho(t: ArrayLike, rho: ArrayLike = 1.0) -> Any:
     4.291932052579
     """
     time, exponent = _read(t, rho)
-    return validation.plain(np.sqrt(2.0 * exponent * np.log(time)))
+    return validation.unwrap_scalar(np.sqrt(2.0 * exponent * np.log(time)))
 
 
 @overload
@@ -136,8 +139,8 @@ def z_from_alpha(alpha: ArrayLike) -> Any:
     1.95996398454
     """
     hint = "a level is a probability"
-    levels = validation.within("alpha", alpha, 0.0, 1.0, hint)
-    return validation.plain(validation.each(_quantile, levels))
+    levels = validation.check_array("alpha", alpha, hint, least=0.0, most=1.0)
+    return validation.unwrap_scalar(validation.map_elements(_quantile, levels))
 
 
 def _quantile(alpha: float) -> float:
@@ -234,25 +237,25 @@ def asymmetry(
     size = np.hypot(pull, 2.0 * np.sqrt(x) * np.sqrt(y))
     share = np.divide(pull, size, out=np.zeros_like(size), where=pull > 0.0)
     signed: Floats = np.asarray(np.clip(tilt * share, -1.0, 1.0))
-    return validation.plain(signed * signed if squared else signed)
+    return validation.unwrap_scalar(signed * signed if squared else signed)
 
 
 def _skew_read(
     mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayLike, low: ArrayLike, high: ArrayLike
 ) -> list[Floats]:
-    values = validation.together(
-        mean=validation.numbers("mean", mean),
-        n=validation.domain_positive("n", n, "an arm without a sample has no interval"),
-        z=validation.at_least("z", z, 0.0, "z counts standard deviations"),
-        eta=validation.within("eta", eta, 0.0, 1.0, "1 is always safe"),
-        low=validation.numbers("low", low),
-        high=validation.numbers("high", high),
+    values = validation.broadcast(
+        mean=validation.to_floats("mean", mean),
+        n=validation.check_array("n", n, "an arm without a sample has no interval", above=0.0),
+        z=validation.check_array("z", z, "z counts standard deviations", least=0.0),
+        eta=validation.check_array("eta", eta, "1 is always safe", least=0.0, most=1.0),
+        low=validation.to_floats("low", low),
+        high=validation.to_floats("high", high),
     )
     centre, *_, m, big_m = values
-    validation.domain_require("low", m, m < big_m, "finite and below high", "swap them")
-    validation.domain_require("high", big_m, m < big_m, "finite and above low", "swap them")
+    validation.check_values("low", m, m < big_m, "finite and below high", "swap them")
+    validation.check_values("high", big_m, m < big_m, "finite and above low", "swap them")
     inside = (centre >= m) & (centre <= big_m)
-    validation.domain_require(
+    validation.check_values(
         "mean", centre, inside, "in [low, high]", "pass the range that fits the data"
     )
     return values

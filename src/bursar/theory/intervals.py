@@ -13,7 +13,7 @@ from bursar.errors import InvalidInput
 from bursar.jit.bounds import eta_of, lower, upper
 from bursar.jit.compile import specialize
 from bursar.theory import z_from_alpha
-from bursar.validation import Floats, columns_of, inside, require, shaped
+from bursar.validation import Floats, broadcast_columns, check_means, check_values, restore_shape
 
 __all__ = ["eta", "interval", "ratio_bound"]
 
@@ -60,17 +60,17 @@ def interval(
     ----------
     Heyden, Arzamasov, Fouché & Böhm (2024), Theorem 1. https://arxiv.org/abs/2306.07071
     """
-    shape, (m, n_, z_, eta_, low_, high_) = columns_of(
+    shape, (m, n_, z_, eta_, low_, high_) = broadcast_columns(
         mean=mean, n=n, z=z, eta=eta, low=low, high=high
     )
-    require(n_ >= 0.0, "n", n_, "0 or more samples")
-    require(z_ >= 0.0, "z", z_, "0 or more")
-    require((eta_ >= 0.0) & (eta_ <= 1.0), "eta", eta_, "in [0, 1]")
+    check_values("n", n_, n_ >= 0.0, "0 or more samples")
+    check_values("z", z_, z_ >= 0.0, "0 or more")
+    check_values("eta", eta_, (eta_ >= 0.0) & (eta_ <= 1.0), "in [0, 1]")
     _require_ranges(low_, high_)
-    m = inside(m, low_, high_, "mean")
+    m = check_means("mean", m, low_, high_)
     below, above = np.empty_like(m), np.empty_like(m)
     _kernel(_intervals)(m, n_, z_, eta_, low_, high_, below, above)
-    return shaped(below, shape), shaped(above, shape)
+    return restore_shape(below, shape), restore_shape(above, shape)
 
 
 def ratio_bound(
@@ -159,12 +159,12 @@ def eta(
     >>> round(eta(0.4, 0.02), 6), eta(0.4, 0.02, n=29), eta(1.0, 0.0)
     (0.083333, 1.0, 1.0)
     """
-    shape, (m, v, count, low_, high_) = columns_of(
+    shape, (m, v, count, low_, high_) = broadcast_columns(
         mean=mean, variance=variance, n=min_samples if n is None else n, low=low, high=high
     )
-    require(v >= 0.0, "variance", v, "0 or more")
+    check_values("variance", v, v >= 0.0, "0 or more")
     _require_ranges(low_, high_)
-    m = inside(m, low_, high_, "mean")
+    m = check_means("mean", m, low_, high_)
     if not 0.0 <= eta_min <= 1.0:
         raise InvalidInput(f"eta_min must be in [0, 1], got {eta_min!r}; 0 is the paper's choice")
     estimate = np.ones_like(m)
@@ -172,7 +172,7 @@ def eta(
     estimate[enough] = _kernel(_etas)(
         m[enough], v[enough], low_[enough], high_[enough], float(eta_min)
     )
-    return shaped(estimate, shape)
+    return restore_shape(estimate, shape)
 
 
 def _require_ranges(low: Floats, high: Floats) -> None:

@@ -73,7 +73,7 @@ def gaps(mean_reward: ArrayLike, mean_cost: ArrayLike) -> Floats:
     >>> gaps([0.8, 0.1, 0.4], [0.2, 0.1, 0.1])
     array([0., 3., 0.])
     """
-    exact = ratios(*validation.arms(mean_reward, mean_cost))
+    exact = ratios(*validation.check_arms(mean_reward, mean_cost))
     best = max(exact)
     return np.array([nearest(best - ratio) for ratio in exact])
 
@@ -97,7 +97,7 @@ def proportional_gaps(mean_reward: ArrayLike, mean_cost: ArrayLike) -> Floats:
     >>> proportional_gaps([0.5, 0.0], [0.5, 0.5])
     array([0.        , 0.33333333])
     """
-    mu_r, mu_c = validation.arms(mean_reward, mean_cost)
+    mu_r, mu_c = validation.check_arms(mean_reward, mean_cost)
     exact = ratios(mu_r, mu_c)
     best = max(exact)
     catch_up = [
@@ -175,7 +175,7 @@ def xi(tau: ArrayLike, rho: ArrayLike, arms: ArrayLike) -> Any:
     >>> round(xi(10_000, 1.0, 10), 12)
     3.941009268132
     """
-    return validation.plain(validation.each(_xi, *_read(tau, rho, arms)))
+    return validation.unwrap_scalar(validation.map_elements(_xi, *_read(tau, rho, arms)))
 
 
 @overload
@@ -196,17 +196,18 @@ def xi_upper(tau: ArrayLike, rho: ArrayLike, arms: ArrayLike) -> Any:
     >>> round(xi_upper(10_000, 1.0, 10), 12)
     7.402866678211
     """
-    return validation.plain(validation.each(_xi_upper, *_read(tau, rho, arms)))
+    return validation.unwrap_scalar(validation.map_elements(_xi_upper, *_read(tau, rho, arms)))
 
 
 def read_tau(tau: ArrayLike) -> Floats:
     """Return a time step as float64, whole and from 1 on."""
-    return validation.domain_whole("tau", tau, "it counts plays; round it")
+    return validation.check_array("tau", tau, "it counts plays; round it", least=1.0, whole=True)
 
 
 def _read(tau: ArrayLike, rho: ArrayLike, arms: ArrayLike) -> list[Floats]:
-    whole_arms = validation.domain_whole("arms", arms, "it counts the arms of the problem")
-    values = validation.together(tau=read_tau(tau), rho=read_rho(rho), arms=whole_arms)
+    hint = "it counts the arms of the problem"
+    whole_arms = validation.check_array("arms", arms, hint, least=1.0, whole=True)
+    values = validation.broadcast(tau=read_tau(tau), rho=read_rho(rho), arms=whole_arms)
     early = values[0] < values[2]
     if early.any():
         time, count = (float(value[early].flat[0]) for value in (values[0], values[2]))
@@ -296,9 +297,9 @@ def n_star(
     >>> n_star(100, 2.0, [0.5, 0.0], [0.5, 0.5])
     array([         inf, 663.14450678])
     """
-    mu_r, mu_c = validation.arms(mean_reward, mean_cost)
+    mu_r, mu_c = validation.check_arms(mean_reward, mean_cost)
     eta_r, eta_c = _read_eta("eta_reward", eta_reward, mu_r), _read_eta("eta_cost", eta_cost, mu_c)
-    time, exponent = validation.together(tau=read_tau(tau), rho=read_rho(rho))
+    time, exponent = validation.broadcast(tau=read_tau(tau), rho=read_rho(rho))
     delta = proportional_gaps(mu_r, mu_c)
     growth = (8.0 * exponent * np.log(time))[..., np.newaxis]
     plays = np.full(time.shape + mu_r.shape, math.inf)
@@ -341,7 +342,7 @@ def suboptimal_plays(
 
 
 def _read_eta(name: str, eta: ArrayLike, means: Floats) -> Floats:
-    values = validation.within(name, eta, 0.0, 1.0, "1 is always safe")
+    values = validation.check_array(name, eta, "1 is always safe", least=0.0, most=1.0)
     if values.shape not in ((), means.shape):
         raise InvalidInput(
             f"{name} must be one number or one an arm ({means.size}), got shape {values.shape}; "

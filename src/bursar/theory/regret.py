@@ -64,7 +64,7 @@ def tau_budget(budget: ArrayLike, min_cost: ArrayLike) -> Any:
     values = read(budget, min_cost)
     if values[0].ndim == 0:
         return exact(*(value.item() for value in values))
-    return validation.each(exact, *values)
+    return validation.map_elements(exact, *values)
 
 
 def exact(budget: float, min_cost: float) -> int:
@@ -74,11 +74,13 @@ def exact(budget: float, min_cost: float) -> int:
 
 def read(budget: ArrayLike, min_cost: ArrayLike) -> list[Floats]:
     """Return budget and smallest mean cost as float64 of one shape, inside their domains."""
-    values = validation.together(
-        budget=validation.domain_positive(
-            "budget", budget, "a budget pays for at least a part of a play"
+    values = validation.broadcast(
+        budget=validation.check_array(
+            "budget", budget, "a budget pays for at least a part of a play", above=0.0
         ),
-        min_cost=validation.mean_cost("min_cost", min_cost),
+        min_cost=validation.check_array(
+            "min_cost", min_cost, "divide costs by the largest possible one", above=0.0, most=1.0
+        ),
     )
     # Divided in logarithms, because the quotient itself is what may overflow.
     far = np.log10(values[0]) - np.log10(values[1]) > 300.0
@@ -130,7 +132,7 @@ def excess_plays(budget: ArrayLike, min_cost: ArrayLike) -> Any:
     >>> round(excess_plays(2.0, 0.5), 12)
     1.079414675359
     """
-    return validation.plain(validation.each(_excess, *read(budget, min_cost)))
+    return validation.unwrap_scalar(validation.map_elements(_excess, *read(budget, min_cost)))
 
 
 @overload
@@ -151,7 +153,7 @@ def excess_plays_order(budget: ArrayLike, min_cost: ArrayLike) -> Any:
     6.737946999085
     """
     money, cost = read(budget, min_cost)
-    return validation.plain(money / cost * np.exp(-money * cost / 2.0))
+    return validation.unwrap_scalar(money / cost * np.exp(-money * cost / 2.0))
 
 
 def _excess(budget: float, min_cost: float) -> float:
@@ -262,11 +264,11 @@ def regret_bound(
     >>> round(regret_bound(1000, 1.0, [0.8, 0.1, 0.5], [0.25, 0.125, 0.5]), 6)
     25084.408545
     """
-    mu_r, mu_c = validation.arms(mean_reward, mean_cost)
-    money = validation.domain_positive(
-        "budget", budget, "a budget pays for at least a part of a play"
+    mu_r, mu_c = validation.check_arms(mean_reward, mean_cost)
+    money = validation.check_array(
+        "budget", budget, "a budget pays for at least a part of a play", above=0.0
     )
-    money, exponent = validation.together(budget=money, rho=read_rho(rho))
+    money, exponent = validation.broadcast(budget=money, rho=read_rho(rho))
     tau = _horizons(money, mu_c)
     delta = gaps(mu_r, mu_c)
     worse = delta > 0.0
@@ -275,7 +277,7 @@ def regret_bound(
     best = nearest(max(ratios(mu_r, mu_c)))
     with np.errstate(over="ignore"):
         bound: Floats = np.asarray(np.sum(delta[worse] * (plays + excess), axis=-1) + 2.0 * best)
-    return validation.plain(bound)
+    return validation.unwrap_scalar(bound)
 
 
 @overload
@@ -299,10 +301,10 @@ def regret_order(budget: ArrayLike, rho: ArrayLike) -> Any:
     >>> regret_order(10_000, 0.25), round(regret_order(10_000, 1.0), 6)
     (1000.0, 9.21034)
     """
-    money = validation.at_least("budget", budget, 1.0, "an order describes large budgets")
-    money, exponent = validation.together(budget=money, rho=read_rho(rho))
+    money = validation.check_array("budget", budget, "an order describes large budgets", least=1.0)
+    money, exponent = validation.broadcast(budget=money, rho=read_rho(rho))
     power = money ** np.maximum(1.0 - exponent, 0.0)
-    return validation.plain(np.where(exponent < 1.0, power, np.log(money)))
+    return validation.unwrap_scalar(np.where(exponent < 1.0, power, np.log(money)))
 
 
 def regret_order_name(rho: float) -> str:

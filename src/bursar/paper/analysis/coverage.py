@@ -19,7 +19,7 @@ from bursar.errors import InvalidInput
 from bursar.policies import policy as policy_of
 from bursar.theory import alpha, z_from_alpha
 from bursar.theory.intervals import interval, ratio_bound
-from bursar.validation import Floats, positive, whole
+from bursar.validation import Floats, check_int, check_positive
 
 __all__ = ["SIZES", "TYPES", "as_published", "correct", "coverage", "example"]
 
@@ -111,12 +111,12 @@ def coverage(
         ``infinite`` (share of bounds), ``zero_costs`` (pairs whose samples all cost nothing; their
         bound is infinite and never violated), ``as_published``.
     """
-    whole("pairs", pairs, 1, "10,000 in the paper")
-    if not 0.0 < positive("level", level, "0.01 in the paper") < 1.0:
+    check_int("pairs", pairs, 1, "10,000 in the paper")
+    if not 0.0 < check_positive("level", level, "0.01 in the paper") < 1.0:
         raise InvalidInput(f"level must be below 1, got {level!r}; 0.01 in the paper")
     rows: list[dict[str, Any]] = []
     for n in sizes:
-        rng = np.random.default_rng([seed, whole("sizes", n, 1, "100 or more in the paper")])
+        rng = np.random.default_rng([seed, check_int("sizes", n, 1, "100 or more in the paper")])
         mu_r, mu_c = 1.0 - rng.random(pairs), 1.0 - rng.random(pairs)  # in (0, 1]
         r, c = rng.binomial(n, mu_r) / n, rng.binomial(n, mu_c) / n
         zero = int((c == 0.0).sum())
