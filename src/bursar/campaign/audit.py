@@ -8,12 +8,31 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from bursar.campaign.events import (
+    ARM_ADDED,
+    ARM_PAUSED,
+    ARM_RESUMED,
+    ARM_RETIRED,
+    ASKED,
+    BUDGET_SET,
+    CAP_SET,
+    CLOSED,
+    CORRECTED,
+    ENDINGS,
+    GRANTS,
+    PAUSED,
+    POLICY_ERROR,
+    RECONCILED,
+    RESTORED,
+    RESUMED,
+    TOLD,
+    check_kind,
+)
 from bursar.campaign.holds import ask, load_ask_options
-from bursar.campaign.records import MADE
 from bursar.campaign.state import State, day_of, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
 from bursar.campaign.views import to_plain
-from bursar.errors import BursarError, CannotAnswer, CorruptLedger, UnknownDecision
+from bursar.errors import BursarError, CannotAnswer, CorruptLedger, NewerSchema, UnknownDecision
 from bursar.ledger import Event, Store, encode_event_body
 from bursar.ledger.chain import check_chain
 
@@ -46,7 +65,7 @@ def state_before(store: Store, name: str, decision: str) -> PastAsk:
             f"{name} never made a decision {decision!r}; pass what ask() returned"
         )
     asked, failure = own[0], None
-    if asked.kind != "asked":
+    if asked.kind != ASKED:
         raise CannotAnswer(
             f"{decision!r} was granted before {name} was restored from a backup: the log from which"
             " it was chosen is gone"
@@ -54,7 +73,7 @@ def state_before(store: Store, name: str, decision: str) -> PastAsk:
     state = decode_snapshot(kept[1]) if kept is not None and kept[0] < asked.seq else None
     for event, _ in store.read(name, 0 if state is None else state.seq):
         if event.seq > asked.seq:
-            failure = event.body["error"] if event.kind == "policy-error" else None
+            failure = event.body["error"] if event.kind == POLICY_ERROR else None
             break
         if state is None:
             state = State(event)
@@ -81,7 +100,7 @@ def replay_ask(state: State, asked: Event) -> tuple[bool, str | None]:
         choice, _ = ask(turn, asked.decision, wish, True)
     except BursarError:
         return False, None
-    made = next(event for event in turn.events if event.kind == "asked")
+    made = next(event for event in turn.events if event.kind == ASKED)
     return encode_event_body(made.body) == encode_event_body(asked.body), state.arms[choice.arm].key
 
 
@@ -111,30 +130,31 @@ class Audit:
 
     def follow(self, event: Event) -> str | None:
         """Take an event into account; return what is wrong with it, if anything is."""
+        check_kind(event)
         kind, body = event.kind, event.body
-        if kind in MADE:
+        if kind in GRANTS:
             return self._asked(event)
-        if kind in ("told", "corrected") and "cost" in body:
+        if kind in (TOLD, CORRECTED) and "cost" in body:
             return self._charged(event.decision, body["cost"])
-        if kind in ("voided", "released", "lapsed"):
+        if kind in ENDINGS:
             if event.decision not in self.holds:
                 return "ends a hold that is not open"
             return self._charged(event.decision, body.get("charge", 0))
-        if kind == "arm-added":
+        if kind == ARM_ADDED:
             if body["key"] in self.keys:
                 return f"adds the arm {body['key']!r} a second time"
             self.keys.append(body["key"])
-        elif kind in ("arm-paused", "arm-retired"):
+        elif kind in (ARM_PAUSED, ARM_RETIRED):
             self.idle.add(body["key"])
-        elif kind == "arm-resumed":
+        elif kind == ARM_RESUMED:
             self.idle.discard(body["key"])
-        elif kind == "budget-set":
+        elif kind == BUDGET_SET:
             self.budget = body["budget"]
-        elif kind == "cap-set":
+        elif kind == CAP_SET:
             self.caps[body["scope"]] = body["cap"]
-        elif kind in ("paused", "closed", "restored"):
+        elif kind in (PAUSED, CLOSED, RESTORED):
             self.state = kind
-        elif kind in ("resumed", "reconciled"):
+        elif kind in (RESUMED, RECONCILED):
             self.state = "active"
             self.gap += body.get("gap", 0)
         return None
@@ -143,7 +163,7 @@ class Audit:
         decision, key = event.decision, self.keys[event.body["arm"]]
         if decision in self.scopes:
             return f"grants {decision!r} a second time"
-        promised = event.kind == "asked"  # what was granted before a restore may exceed anything
+        promised = event.kind == ASKED  # what was granted before a restore may exceed anything
         if promised and (self.state != "active" or key in self.idle):
             return f"grants {key!r} while " + ("it" if key in self.idle else "all") + " must wait"
         self.decisions += 1
@@ -247,7 +267,7 @@ class _Fold:
             self.last = kept
             try:
                 self._take(event)
-            except CorruptLedger:
+            except (CorruptLedger, NewerSchema):
                 raise
             except Exception as error:  # whatever a body that nobody wrote may lead to
                 raise self._bad(event.seq, f"makes no sense ({error!r})") from error
@@ -260,7 +280,7 @@ class _Fold:
         wrong = self.audit.follow(event)
         if wrong is not None:
             raise self._bad(event.seq, wrong)
-        if self.choices and event.kind == "asked":
+        if self.choices and event.kind == ASKED:
             self._choose(self.state, event)
         self.state.apply(event)
         self._compare(self.state)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, cast, overload
 
+from bursar.campaign import events as kinds
 from bursar.campaign.audit import Verification, verify_campaign
 from bursar.campaign.commands import (
     ask_command,
@@ -69,7 +70,7 @@ class CampaignChanges:
                 raise InvalidInput(
                     f"there is or was an arm {key!r} ({state}); keys are never used again"
                 )
-            turn.emit("arm-added", key=key, max_cost=units, by=by)
+            turn.emit(kinds.ARM_ADDED, key=key, max_cost=units, by=by)
 
         self._desk.serve(work)
 
@@ -77,15 +78,15 @@ class CampaignChanges:
         self, key: str, *, by: str = "", reason: str = "", if_version: int | None = None
     ) -> None:
         """Choose an arm no more, for now; its open decisions go on."""
-        self._arm(key, "arm-paused", ("active",), if_version, by=by, reason=reason)
+        self._arm(key, kinds.ARM_PAUSED, ("active",), if_version, by=by, reason=reason)
 
     def resume_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> None:
         """Let a paused arm be chosen again."""
-        self._arm(key, "arm-resumed", ("paused",), if_version, by=by)
+        self._arm(key, kinds.ARM_RESUMED, ("paused",), if_version, by=by)
 
     def retire_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> None:
         """Choose an arm never again; outcomes that are still to come are booked."""
-        self._arm(key, "arm-retired", ("active", "paused"), if_version, by=by)
+        self._arm(key, kinds.ARM_RETIRED, ("active", "paused"), if_version, by=by)
 
     def set_budget(self, budget: Amount, *, by: str = "", if_version: int | None = None) -> None:
         """Raise or cut the budget; a cut below what is spent and held grants no more asks."""
@@ -124,28 +125,28 @@ class CampaignChanges:
                 if scope != "day":
                     turn.arm(scope.removeprefix("arm:"))  # there must be one
             if units is not None:
-                turn.emit("budget-set", budget=units, before=turn.state.budget, by=by)
+                turn.emit(kinds.BUDGET_SET, budget=units, before=turn.state.budget, by=by)
             for scope, cap in limits.items():
-                turn.emit("cap-set", scope=scope, cap=cap, by=by)
+                turn.emit(kinds.CAP_SET, scope=scope, cap=cap, by=by)
 
         self._desk.serve(work)
 
     def pause(self, *, by: str = "", if_version: int | None = None) -> None:
         """Grant no asks until resumed; outcomes are still booked."""
-        self._whole("paused", ("active",), if_version, by=by)
+        self._whole(kinds.PAUSED, ("active",), if_version, by=by)
 
     def resume(self, *, by: str = "", if_version: int | None = None) -> None:
         """Grant asks again."""
-        self._whole("resumed", ("paused",), if_version, by=by)
+        self._whole(kinds.RESUMED, ("paused",), if_version, by=by)
 
     def finish(self, *, by: str = "", if_version: int | None = None) -> None:
         """Close the campaign for good; outcomes are still booked."""
-        self._whole("closed", ("active", "paused", "unreconciled"), if_version, by=by)
+        self._whole(kinds.CLOSED, ("active", "paused", "unreconciled"), if_version, by=by)
 
     def reconcile(self, gap: Amount, *, by: str = "", if_version: int | None = None) -> None:
         """After a restore: count what was spent since the backup, and go on."""
         units = self.coin.units("gap", gap)
-        self._whole("reconciled", ("unreconciled",), if_version, gap=units, by=by)
+        self._whole(kinds.RECONCILED, ("unreconciled",), if_version, gap=units, by=by)
 
     def _arm(
         self, key: str, kind: str, states: tuple[str, ...], if_version: int | None, **body: Any
@@ -174,10 +175,7 @@ class CampaignChanges:
             fits(turn.state, body.get("gap", 0))
             if now in states:
                 turn.emit(kind, **body)
-            elif kind not in (
-                "paused" if now == "paused" else "",
-                "closed" if now == "closed" else "",
-            ):
+            elif kind != now or kind not in (kinds.PAUSED, kinds.CLOSED):
                 raise NotActive(f"{self.name} is {now}; it cannot be {kind} now")
 
         self._desk.serve(work)
@@ -564,6 +562,7 @@ class Campaign(CampaignChanges, CampaignViews):
     def events(self, after: int = 0) -> Iterator[Event]:
         """Yield what happened, in order."""
         for event, _ in self.store.read(self.name, after):
+            kinds.check_kind(event)
             yield event
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bursar.campaign.config import Config, check_text
+from bursar.campaign.events import CREATED
 from bursar.campaign.state import State
 from bursar.errors import CampaignExists, InvalidInput, nearest
 from bursar.ledger import Event, MemoryStore, Store
@@ -52,7 +53,7 @@ def create_campaign(
         raise InvalidInput(f"name must be a text of 1 to 100 characters, got {name!r}")
     body = _body(name, config, budget, arms, caps)
     who = {"by": check_text("by", by)} if by else {}
-    first = Event(1, now, "created", "", body | who)
+    first = Event(1, now, CREATED, "", body | who)
     summary = State(first).summary(granted=False)  # refuses what the policy cannot work with
     if name not in store.names():
         try:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.campaign.events import ASKED, LAPSED, RELEASED, VOIDED
 from bursar.campaign.views import Estimate, Statistics
 from bursar.ledger import Event
 from bursar.validation import Floats
@@ -171,13 +172,13 @@ def read_recent_activity(
     found: dict[str, list[float]] = {}
     for event in events:
         body = event.body
-        if event.kind == "asked" and event.ts >= now - days * DAY:
+        if event.kind == ASKED and event.ts >= now - days * DAY:
             found[event.decision] = [event.ts, body["arm"], np.nan, np.nan]
         elif event.decision in found:
             row = found[event.decision]
-            if event.kind in ("voided", "released"):
+            if event.kind in (VOIDED, RELEASED):
                 del found[event.decision]
-            elif event.kind == "lapsed":
+            elif event.kind == LAPSED:
                 row[2] = body["charge"] * unit
             else:
                 row[2] = body["cost"] * unit if "cost" in body else row[2]

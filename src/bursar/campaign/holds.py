@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bursar.campaign.config import check_text, printable
+from bursar.campaign.events import ASKED, POLICY_ERROR, POLICY_SLOW
 from bursar.campaign.records import Balance, DecisionRecord
 from bursar.campaign.state import State, day_of
 from bursar.campaign.transaction import Transaction, release_expired
@@ -138,7 +139,7 @@ def ask(
     arm, propensity, failed = _choose(state, allowed)
     taken = monotonic_ns() - began
     if failed is not None and state.config.on_failure == "refuse":
-        turn.emit("policy-error", error=failed)
+        turn.emit(POLICY_ERROR, error=failed)
         raise PolicyFailed(f"the policy of {state.name} failed: {failed}; nothing was reserved")
     body: dict[str, Any] = {
         "arm": arm, "hold": state.hold_of(arm), "p": propensity, "print": wish.fingerprint,
@@ -146,11 +147,11 @@ def ask(
     }  # fmt: skip
     if wish.context is not None:
         body["context"] = wish.context
-    turn.happen("asked", decision, body)
+    turn.happen(ASKED, decision, body)
     if failed is not None:
-        turn.emit("policy-error", error=failed)  # after the ask, which was checked for its own time
+        turn.emit(POLICY_ERROR, error=failed)  # after the ask, which was checked for its own time
     if taken > state.patience:
-        turn.emit("policy-slow", seconds=taken / 1e9)
+        turn.emit(POLICY_SLOW, seconds=taken / 1e9)
     return state.choices[decision], False
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from bursar.campaign.config import check_text
+from bursar.campaign.events import ARM_PAUSED, CONFIRMED, CORRECTED, TOLD, VOIDED
 from bursar.campaign.records import OPEN, DecisionRecord
 from bursar.campaign.state import State
 from bursar.campaign.tokens import Grant, adopt_decision
@@ -65,7 +66,7 @@ def tell(
         news["report"], news["print"] = report, _print(cost, reward)
     if recalled:
         news["was"] = asdict(choice)
-    turn.happen("corrected" if replaces else "told", decision, news)
+    turn.happen(CORRECTED if replaces else TOLD, decision, news)
     if recalled:
         choice, _ = turn.known(decision)  # as it is now
     if cost is not None and cost > choice.hold and "cost" in news:
@@ -137,7 +138,7 @@ def _pause_if_overrun(turn: Transaction, choice: DecisionRecord) -> None:
     arm, most = state.arms[choice.arm], state.config.overruns
     over = (choice.cost or 0) > choice.hold
     if over and most and arm.overruns >= most and arm.state == "active":
-        turn.emit("arm-paused", key=arm.key, reason=f"{arm.overruns} costs above their hold")
+        turn.emit(ARM_PAUSED, key=arm.key, reason=f"{arm.overruns} costs above their hold")
 
 
 def confirm(turn: Transaction, decision: str) -> tuple[DecisionRecord, bool]:
@@ -149,7 +150,7 @@ def confirm(turn: Transaction, decision: str) -> tuple[DecisionRecord, bool]:
     if choice.money != "held":
         raise OutcomeConflict(f"{decision!r} is {choice.money}; ask again before you spend")
     expires = turn.now + round(turn.state.config.hold_ttl * 1e6)
-    turn.emit("confirmed", decision, expires=expires)
+    turn.emit(CONFIRMED, decision, expires=expires)
     return choice, False
 
 
@@ -167,7 +168,7 @@ def void(
         raise OutcomeConflict(
             f"{decision!r} is {choice.money} and cannot be voided; tell its cost, or correct() it"
         )
-    turn.emit("voided", decision, reason=reason, **({"by": by} if by else {}))
+    turn.emit(VOIDED, decision, reason=reason, **({"by": by} if by else {}))
     return choice, False
 
 
@@ -197,7 +198,7 @@ def correct(
         body["reward"] = reward
     if by:
         body["by"] = by
-    turn.emit("corrected", decision, reason=reason, **body)
+    turn.emit(CORRECTED, decision, reason=reason, **body)
     if recalled:
         choice, _ = turn.known(decision)  # as it is now
     if cost is not None:

@@ -13,7 +13,6 @@ from typing import Any
 from msgspec import Struct, field
 
 __all__ = [
-    "MADE",
     "OPEN",
     "Arm",
     "ArmChange",
@@ -25,10 +24,6 @@ __all__ = [
 
 OPEN = ("held", "confirmed")
 """States of the money of a decision in which its hold still counts."""
-
-
-MADE = ("asked", "adopted")
-"""Kinds of the first event of a decision: it was granted, or taken over after a restore."""
 
 
 class Balance(Struct, gc=False):

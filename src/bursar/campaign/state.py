@@ -11,8 +11,10 @@ import msgspec
 import numpy as np
 
 from bursar.campaign.config import Config
+from bursar.campaign.events import CREATED, check_kind
 from bursar.campaign.learner import COST, REWARD, CampaignLearner
 from bursar.campaign.records import OPEN, Arm, ArmStatistics, Balance, DecisionRecord, changes_of
+from bursar.errors import CorruptLedger
 from bursar.jit.arms import ARM
 from bursar.jit.detector import used, with_room
 from bursar.ledger import Event
@@ -142,7 +144,11 @@ class State:
 
     def apply(self, event: Event) -> None:
         """Take an event into account."""
-        _ON[event.kind](self, event, event.body)
+        handler = _ON.get(event.kind)
+        if handler is None:
+            check_kind(event)
+            raise CorruptLedger(f"event {event.seq} of {self.name!r} creates it a second time")
+        handler(self, event, event.body)
         self.seq, self.ts = event.seq, event.ts
 
     def _on_asked(self, event: Event, body: dict[str, Any]) -> None:
@@ -471,7 +477,7 @@ def decode_snapshot(content: bytes) -> State | None:
         return None
     body = {"name": data["name"], "config": data["config"], "budget": 0, "arms": [], "caps": {}}
     plain = data["plain"]
-    state = State(Event(plain["seq"], plain["ts"], "created", "", body), empty=True)
+    state = State(Event(plain["seq"], plain["ts"], CREATED, "", body), empty=True)
     for name in _PLAIN:
         setattr(state, name, plain[name])
     state.arms = [_arm(arm) for arm in data["arms"]]

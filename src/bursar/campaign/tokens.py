@@ -14,6 +14,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 import msgspec
 
 from bursar.campaign.decision import Decision
+from bursar.campaign.events import ADOPTED
 from bursar.campaign.transaction import Transaction
 from bursar.errors import InvalidInput
 from bursar.ledger import Store
@@ -72,6 +73,6 @@ def adopt_decision(turn: Transaction, decision: str, orphan: Grant) -> None:
     """
     state = turn.state
     turn.emit(
-        "adopted", decision, arm=turn.arm(orphan.arm), hold=orphan.hold, p=None, print="*",
+        ADOPTED, decision, arm=turn.arm(orphan.arm), hold=orphan.hold, p=None, print="*",
         constrained=False, expires=orphan.ts + state.lives, due=orphan.ts + state.waits,
     )  # fmt: skip

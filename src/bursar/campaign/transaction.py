@@ -8,6 +8,18 @@ from typing import Any
 
 from msgspec import Struct
 
+from bursar.campaign.events import (
+    ASKED,
+    CHANGED,
+    CONFIRMED,
+    CORRECTED,
+    DEFAULTED,
+    ENDINGS,
+    LAPSED,
+    OUTCOMES,
+    RELEASED,
+    unknown_kind,
+)
 from bursar.campaign.records import OPEN, Arm, DecisionRecord
 from bursar.campaign.state import State, day_of
 from bursar.errors import UnknownArm, UnknownDecision, nearest
@@ -27,7 +39,7 @@ def raise_alarms(turn: Transaction) -> None:
         number, what = next(iter(noticed))
         found = noticed.pop((number, what))
         turn.emit(
-            "changed", key=state.arms[number].key, what=what, before=found.before,
+            CHANGED, key=state.arms[number].key, what=what, before=found.before,
             after=found.after, older=found.older, newer=found.newer, reset=reset,
         )  # fmt: skip
 
@@ -58,14 +70,14 @@ def load_decision(events: Sequence[Event], arms: Sequence[Arm] = ()) -> Decision
 
 def _follow(choice: DecisionRecord, event: Event, reset: int) -> None:
     body = event.body
-    if event.kind == "confirmed":
+    if event.kind == CONFIRMED:
         choice.money, choice.expires = "confirmed", body["expires"]
-    elif event.kind in ("voided", "released", "lapsed"):
+    elif event.kind in ENDINGS:
         choice.money, choice.charged = event.kind, body.get("charge", 0)
-        if event.kind != "lapsed" and choice.rewarded == "pending":
+        if event.kind != LAPSED and choice.rewarded == "pending":
             choice.rewarded = "none"
-    elif event.kind in ("told", "defaulted", "corrected"):
-        if event.kind == "corrected" and choice.learned > reset:
+    elif event.kind in OUTCOMES:
+        if event.kind == CORRECTED and choice.learned > reset:
             choice.learned = 0
         if "report" in body:
             choice.reports[body["report"]] = body["print"]
@@ -75,10 +87,12 @@ def _follow(choice: DecisionRecord, event: Event, reset: int) -> None:
         if "reward" in body:
             choice.reward = body["reward"]
             late = "late" if body.get("late") else "observed"
-            choice.rewarded = "defaulted" if event.kind == "defaulted" else late
+            choice.rewarded = "defaulted" if event.kind == DEFAULTED else late
         known = choice.cost is not None and choice.reward is not None
         if known and choice.rewarded != "late" and not choice.learned:
             choice.learned = event.seq
+    else:
+        raise unknown_kind(event)
 
 
 class Transaction(Struct):
@@ -105,7 +119,7 @@ class Transaction(Struct):
         except BaseException:
             self.broken = True
             raise
-        if kind == "asked":
+        if kind == ASKED:
             self.granted = True
         elif self.granted and state.budget < state.spent + state.held:
             self.granted = False  # a cut or an overrun after a grant is no fault of the grant
@@ -165,11 +179,11 @@ def _look_at(turn: Transaction, choice: DecisionRecord) -> None:
     state = turn.state
     if choice.money in OPEN and choice.expires <= turn.now:
         if state.config.ask_ttl is not None and choice.money == "held":
-            turn.emit("released", choice.id)  # it was never confirmed: no money has moved
+            turn.emit(RELEASED, choice.id)  # it was never confirmed: no money has moved
         else:
             charge = choice.hold if state.config.on_lapse == "charge" else 0
-            turn.emit("lapsed", choice.id, charge=charge)
+            turn.emit(LAPSED, choice.id, charge=charge)
     if choice.id in state.choices and choice.rewarded == "pending" and choice.due <= turn.now:
-        turn.emit("defaulted", choice.id, reward=state.config.default_reward)
+        turn.emit(DEFAULTED, choice.id, reward=state.config.default_reward)
     if choice.id in state.choices:
         heapq.heappush(state.deadlines, (state.next_look(choice), choice.id))

@@ -13,8 +13,9 @@ from msgspec.structs import asdict
 
 from bursar.campaign import Campaign
 from bursar.campaign.audit import among_of
+from bursar.campaign.events import ASKED, GRANTS, RELEASED, VOIDED
 from bursar.campaign.holds import affordable
-from bursar.campaign.records import MADE, OPEN
+from bursar.campaign.records import OPEN
 from bursar.campaign.state import State
 from bursar.campaign.transaction import load_decision
 from bursar.errors import InvalidInput
@@ -80,7 +81,7 @@ def decisions(campaign: Campaign) -> list[dict[str, Any]]:
     offers: dict[str, list[str]] = {}
     histories: dict[str, list[Event]] = {}
     for event in events:
-        if event.kind in MADE:
+        if event.kind in GRANTS:
             offers[event.decision] = _offer(state, event)
         if event.decision:
             histories.setdefault(event.decision, []).append(event)
@@ -108,12 +109,12 @@ def decisions(campaign: Campaign) -> list[dict[str, Any]]:
     return rows
 
 
-_UNUSED = (*OPEN, "voided", "released")  # nothing is spent on these
+_UNUSED = (*OPEN, VOIDED, RELEASED)  # nothing is spent on these
 
 
 def _offer(state: State, event: Event) -> list[str]:
     """Return the arms that an ask could have got; nobody knows for one from before a restore."""
-    if event.kind != "asked":
+    if event.kind != ASKED:
         return [state.arms[event.body["arm"]].key]
     among = among_of(state, event)
     wanted = None if among is None else [state.keys[key] for key in among]

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from bursar.campaign import ArmView, Decision, Explanation, Forecast
+from bursar.campaign.events import check_kind
 from bursar.client.transport import error_of
 from bursar.errors import BursarError, InvalidInput
 from bursar.ledger import Event
@@ -102,8 +103,10 @@ def decode_result(data: dict[str, Any]) -> Decision | BursarError:
 
 
 def decode_sent_event(data: dict[str, Any]) -> Event:
-    """Return an event of the log."""
-    return Event(data["seq"], data["ts"], data["kind"], data["decision"], data["body"])
+    """Return an event of the log; raise NewerSchema if this version does not know its kind."""
+    event = Event(data["seq"], data["ts"], data["kind"], data["decision"], data["body"])
+    check_kind(event)
+    return event
 
 
 def decode_arm(data: dict[str, Any]) -> ArmView:

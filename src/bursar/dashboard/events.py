@@ -11,6 +11,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bursar.campaign import events as kinds
 from bursar.dashboard.render import base_of, render
 from bursar.formatting import format_count, format_number, format_time
 from bursar.ledger import Event, Store
@@ -23,21 +24,20 @@ __all__ = ["GROUPS", "Story", "StoryLine", "events_page", "group_of", "of_decisi
 # ==== dashboard.story
 # Events in plain words.
 
-GROUPS = {
-    "decisions": ("asked", "adopted", "confirmed"),
-    "outcomes": ("told", "corrected", "defaulted", "voided", "released", "lapsed"),
-    "changes": (
-        "created", "arm-added", "arm-paused", "arm-resumed", "arm-retired", "budget-set",
-        "cap-set", "paused", "resumed", "closed", "restored", "reconciled",
+GROUPS: dict[str, tuple[str, ...]] = {
+    "decisions": (*kinds.GRANTS, kinds.CONFIRMED),
+    "outcomes": (*kinds.OUTCOMES, *kinds.ENDINGS),
+    "changes": kinds.RULES,
+    "trouble": (
+        *kinds.NOTICES, kinds.LAPSED, kinds.RELEASED, kinds.CORRECTED, kinds.DEFAULTED,
     ),
-    "trouble": ("changed", "policy-error", "lapsed", "released", "corrected", "defaulted"),
 }  # fmt: skip
 """Kinds of events that people look for together."""
 
 
 def group_of(kind: str) -> str:
     """Return the first group that a kind is in."""
-    return next((name for name, kinds in GROUPS.items() if kind in kinds), "changes")
+    return next(name for name, group in GROUPS.items() if kind in group)
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Story:
     def line(self, event: Event) -> StoryLine:
         """Return an event as a line."""
         at = datetime.fromtimestamp(event.ts / 1e6, UTC)
-        told = _TOLD.get(event.kind)
-        text = event.kind if told is None else told(self, event.body)
+        kinds.check_kind(event)
+        text = _TOLD[event.kind](self, event.body)
         return StoryLine(
             event.seq, format_count(event.seq), format_time(at), at.isoformat(), event.kind,
             group_of(event.kind), text, event.decision, str(event.body.get("by", "")),
@@ -141,31 +141,34 @@ def _because(body: dict[str, Any]) -> str:
 
 
 _TOLD: dict[str, Callable[[Story, dict[str, Any]], str]] = {
-    "asked": _asked,
-    "adopted": lambda story, body: f"{_asked(story, body)}, before a backup was restored",
-    "confirmed": lambda story, body: "Confirmed: about to be spent",
-    "told": _told,
-    "corrected": _corrected,
-    "defaulted": lambda story, body: f"No reward in time: {format_number(body['reward'])} counts",
-    "voided": lambda story, body: f"Hold given back{_because(body)}",
-    "released": lambda story, body: "Never confirmed: hold given back",
-    "lapsed": _lapsed,
-    "created": _created,
-    "arm-added": lambda story, body: (
+    kinds.ASKED: _asked,
+    kinds.ADOPTED: lambda story, body: f"{_asked(story, body)}, before a backup was restored",
+    kinds.CONFIRMED: lambda story, body: "Confirmed: about to be spent",
+    kinds.TOLD: _told,
+    kinds.CORRECTED: _corrected,
+    kinds.DEFAULTED: lambda story, body: (
+        f"No reward in time: {format_number(body['reward'])} counts"
+    ),
+    kinds.VOIDED: lambda story, body: f"Hold given back{_because(body)}",
+    kinds.RELEASED: lambda story, body: "Never confirmed: hold given back",
+    kinds.LAPSED: _lapsed,
+    kinds.CREATED: _created,
+    kinds.ARM_ADDED: lambda story, body: (
         f"Arm {body['key']} added, {story.money(body['max_cost'])} at most"
     ),
-    "arm-paused": lambda story, body: f"Arm {body['key']} paused{_because(body)}",
-    "arm-resumed": lambda story, body: f"Arm {body['key']} resumed",
-    "arm-retired": lambda story, body: f"Arm {body['key']} retired for good",
-    "budget-set": _budget,
-    "cap-set": _cap,
-    "paused": lambda story, body: "Campaign paused",
-    "resumed": lambda story, body: "Campaign resumed",
-    "closed": lambda story, body: "Campaign closed for good",
-    "restored": lambda story, body: "Restored from a backup",
-    "reconciled": lambda story, body: f"Reconciled: {story.money(body['gap'])} more was spent",
-    "changed": _changed,
-    "policy-error": lambda story, body: f"The policy failed: {body['error']}",
+    kinds.ARM_PAUSED: lambda story, body: f"Arm {body['key']} paused{_because(body)}",
+    kinds.ARM_RESUMED: lambda story, body: f"Arm {body['key']} resumed",
+    kinds.ARM_RETIRED: lambda story, body: f"Arm {body['key']} retired for good",
+    kinds.BUDGET_SET: _budget,
+    kinds.CAP_SET: _cap,
+    kinds.PAUSED: lambda story, body: "Campaign paused",
+    kinds.RESUMED: lambda story, body: "Campaign resumed",
+    kinds.CLOSED: lambda story, body: "Campaign closed for good",
+    kinds.RESTORED: lambda story, body: "Restored from a backup",
+    kinds.RECONCILED: lambda story, body: f"Reconciled: {story.money(body['gap'])} more was spent",
+    kinds.CHANGED: _changed,
+    kinds.POLICY_ERROR: lambda story, body: f"The policy failed: {body['error']}",
+    kinds.POLICY_SLOW: lambda story, body: f"The policy took {body['seconds']:.3g} s to choose",
 }
 
 

@@ -12,7 +12,7 @@ import apsw
 from bursar.errors import CorruptLedger, InvalidInput, StorageUnavailable
 from bursar.files import private_file, whole_file
 from bursar.ledger.chain import check_chain
-from bursar.ledger.event import Event
+from bursar.ledger.event import RESTORED, Event
 from bursar.ledger.locks import FairLock, check_location
 from bursar.ledger.sqlite_connection import (
     append,
@@ -126,7 +126,7 @@ def _mark(connection: apsw.Connection, epoch: int) -> None:
         rows: list[Any] = connection.execute(_SUMS).fetchall()
         for number, seq, ts, last, budget, spent, held in rows:
             now = max(ts + 1, time.time_ns() // 1000)
-            event = Event(seq + 1, now, "restored", "", {"epoch": epoch})
+            event = Event(seq + 1, now, RESTORED, "", {"epoch": epoch})
             summary = CampaignTotals("unreconciled", budget, spent, held, granted=False)
             append(connection, number, LogHead(seq, ts, last), [event], summary)
 

@@ -13,10 +13,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-__all__ = ["GENESIS", "Event", "decode_event_body", "encode_event_body", "hash_event"]
+__all__ = ["GENESIS", "RESTORED", "Event", "decode_event_body", "encode_event_body", "hash_event"]
 
 GENESIS = bytes(16)
 """The hash before the first event."""
+
+RESTORED = "restored"
+"""The one kind of event that the ledger itself writes; `bursar.campaign.events` has the others."""
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _DECODER = msgspec.json.Decoder()

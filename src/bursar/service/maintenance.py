@@ -8,6 +8,14 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from bursar.campaign import Campaign
+from bursar.campaign.events import (
+    ADOPTED,
+    BUDGET_SET,
+    CORRECTED,
+    ENDINGS,
+    RECONCILED,
+    TOLD,
+)
 from bursar.campaign.records import OPEN
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.errors import BursarError, CorruptLedger
@@ -93,15 +101,15 @@ def _explained(campaign: Campaign) -> int:
 
 def _more(event: Event, ended: set[str]) -> int:
     body = event.body
-    if event.kind == "budget-set":
+    if event.kind == BUDGET_SET:
         return max(0, int(body["before"]) - int(body["budget"]))
-    if event.kind == "reconciled":
+    if event.kind == RECONCILED:
         return int(body["gap"])
-    if event.kind == "adopted":
+    if event.kind == ADOPTED:
         return int(body["hold"])
-    if event.kind in ("voided", "released", "lapsed"):
+    if event.kind in ENDINGS:
         ended.add(event.decision)
-    elif event.kind == "corrected" or (event.kind == "told" and event.decision in ended):
+    elif event.kind == CORRECTED or (event.kind == TOLD and event.decision in ended):
         return int(body.get("cost") or 0)
     return 0
 

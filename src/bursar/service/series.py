@@ -8,7 +8,23 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from bursar.campaign.records import MADE, OPEN, DecisionRecord
+from bursar.campaign.events import (
+    ADOPTED,
+    ARM_ADDED,
+    BUDGET_SET,
+    CONFIRMED,
+    CORRECTED,
+    CREATED,
+    DEFAULTED,
+    ENDINGS,
+    GRANTS,
+    OUTCOMES,
+    RECONCILED,
+    RULES,
+    TOLD,
+    check_kind,
+)
+from bursar.campaign.records import OPEN, DecisionRecord
 from bursar.campaign.transaction import load_decision
 from bursar.errors import InvalidInput, UnknownCampaign
 from bursar.ledger import Event, Store
@@ -47,24 +63,25 @@ class RunningTotals:
 
     def follow(self, event: Event) -> int:
         """Take an event into account; return what it adds to the spending of its decision."""
+        check_kind(event)
         before = self.spent
         kind, body = event.kind, event.body
-        if kind in MADE:
+        if kind in GRANTS:
             self._asked(event)
-        elif kind in ("told", "corrected", "defaulted"):
+        elif kind in OUTCOMES:
             self._told(event)
-        elif kind in ("voided", "released", "lapsed"):
+        elif kind in ENDINGS:
             self._ended(event)
-        elif kind == "confirmed":
+        elif kind == CONFIRMED:
             self._waiting[event.decision].money = "confirmed"
-        elif kind == "created":
+        elif kind == CREATED:
             self.budget = body["budget"]
             self.arms = [key for key, _ in body["arms"]]
-        elif kind == "arm-added":
+        elif kind == ARM_ADDED:
             self.arms.append(body["key"])
-        elif kind == "budget-set":
+        elif kind == BUDGET_SET:
             self.budget = body["budget"]
-        elif kind == "reconciled":
+        elif kind == RECONCILED:
             self.spent += body["gap"]
         self.seq, self.ts = event.seq, event.ts
         return self.spent - before
@@ -91,11 +108,11 @@ class RunningTotals:
 
     def _rewarded(self, one: DecisionRecord, kind: str, body: dict[str, Any]) -> None:
         counted = one.rewarded in ("observed", "defaulted") and one.reward is not None
-        if kind == "corrected" and counted:
+        if kind == CORRECTED and counted:
             self.reward -= one.reward or 0.0
-        late = kind == "told" and body.get("late", False)
+        late = kind == TOLD and body.get("late", False)
         one.reward = body["reward"]
-        one.rewarded = "late" if late else "defaulted" if kind == "defaulted" else "observed"
+        one.rewarded = "late" if late else "defaulted" if kind == DEFAULTED else "observed"
         if one.reward is not None and not late:
             self.reward += one.reward
 
@@ -161,20 +178,7 @@ MOST = 2000
 _FINEST = 1000  # µs that the first buckets are wide
 _NAMED = 30  # arms with columns of their own, those with the most asks
 _CHANGES = 500  # of money and rules, the newest
-_USUAL = frozenset(
-    (
-        "asked",
-        "confirmed",
-        "told",
-        "defaulted",
-        "voided",
-        "released",
-        "lapsed",
-        "policy-error",
-        "policy-slow",
-        "changed",
-    )
-)
+_MARKED = frozenset((*RULES, ADOPTED, CORRECTED))  # kinds of those changes
 _PIECE = 20_000  # events that one look at the log takes in
 
 
@@ -204,10 +208,10 @@ class Series:
 
     def follow(self, event: Event) -> None:
         """Take the next event of the log into account."""
-        if event.kind == "created":
+        if event.kind == CREATED:
             self.coin = Coin(**event.body["config"]["coin"])
         self.flow.follow(event)
-        if event.kind not in _USUAL:
+        if event.kind in _MARKED:
             self.changes.append(event)
         place = event.ts // self.width
         last = self.buckets.get(place)
@@ -215,7 +219,7 @@ class Series:
             last.stands(self.flow)
         else:
             last = self.buckets[place] = Bucket.at(self.flow)
-        if event.kind in MADE:
+        if event.kind in GRANTS:
             last.arms[event.body["arm"]] += 1
         while len(self.buckets) > self.most:
             self.widen()

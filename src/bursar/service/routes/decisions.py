@@ -19,7 +19,7 @@ from bursar.campaign.commands import (
     tell_command,
     void_command,
 )
-from bursar.campaign.records import MADE
+from bursar.campaign.events import GRANTS
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, InvalidInput
 from bursar.service.auth import require
@@ -243,7 +243,7 @@ def _open(campaign: Campaign, after: int, limit: int) -> tuple[list[Any], bool]:
 
 
 def _all(campaign: Campaign, after: int, limit: int) -> tuple[list[Any], bool]:
-    asked, more = page_of(campaign, after, limit, MADE)
+    asked, more = page_of(campaign, after, limit, GRANTS)
     found = [decision_body(campaign.name, campaign.decision(one.decision)) for one in asked]
     return found, more is not None
 

@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from bursar.campaign import Campaign
+from bursar.campaign.events import AUDITED
 from bursar.extras import import_extra
 from bursar.ledger import Event
 from bursar.service.auth import require
@@ -32,11 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["MEDIA", "audit", "export", "forecast", "list_events", "page_of", "series", "stream"]
 
 _LOOKED = 100_000  # events that one call goes through at most
-AUDITED = (
-    "created", "budget-set", "cap-set", "arm-added", "arm-paused", "arm-resumed", "arm-retired",
-    "paused", "resumed", "closed", "restored", "reconciled", "adopted", "corrected",
-    "voided",
-)  # fmt: skip
 
 
 def page_of(

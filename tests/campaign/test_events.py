@@ -1,0 +1,185 @@
+"""Every reader of a log knows every kind of event, and says so when there is a newer one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hand_clock import HandClock
+
+from bursar.campaign import Campaign, events
+from bursar.campaign.audit import Audit
+from bursar.campaign.forecast_model import read_recent_activity
+from bursar.campaign.state import State
+from bursar.campaign.tokens import TokenSigner
+from bursar.campaign.transaction import load_decision
+from bursar.cli.exports import decisions, export_events
+from bursar.client.decode import decode_sent_event
+from bursar.dashboard.events import GROUPS, Story, group_of
+from bursar.errors import NewerSchema, PolicyFailed
+from bursar.ledger import Event
+from bursar.service.maintenance import _more as explained_excess
+from bursar.service.series import RunningTotals, Series
+
+
+def everything_happens() -> Campaign:
+    """Return a campaign whose log has every kind of event, written by its own commands."""
+    clock = HandClock()
+    campaign = Campaign(
+        "all", budget="100", arms={"a": "1", "b": "2"}, exponent=2, clock=clock, by="me",
+        ask_ttl=60.0, hold_ttl=3600.0, reward_ttl=7200.0, patience=1e-9, on_failure="refuse",
+        caps={"day": "90"},
+    )  # fmt: skip
+    campaign.add_arm("c", "3")
+    campaign.pause_arm("c", reason="dear")
+    campaign.resume_arm("c")
+    campaign.retire_arm("c")
+    campaign.set_budget("90", by="me")
+    campaign.set_cap("day", None)
+    campaign.pause()
+    campaign.resume()
+    told, voided, lapsed, released = campaign.ask(4, context={"page": 1})
+    campaign.tell(told, cost="0.50", reward=1.0, report="first")
+    campaign.correct(told, cost="0.60", reason="typo", by="me")
+    campaign.void(voided, by="me")
+    campaign.confirm(lapsed)
+    clock.go(61.0)
+    campaign.expire()
+    assert campaign.decision(released.id).money == "released"
+    clock.go(7200.0)
+    campaign.expire()
+    campaign.tell(lapsed, cost="0.10", reward=0.5)  # late
+    lost = msgspec.structs.replace(told, id="lost")
+    campaign.tell("lost", cost="0.20", token=TokenSigner(campaign.store).token("all", lost))
+    fail_once(campaign)
+    restore(campaign)
+    campaign.reconcile("1.50", by="me")
+    campaign._desk.serve(
+        lambda turn: turn.emit(
+            events.CHANGED, key="a", what="cost", before=0.5, after=0.7, older=9, newer=5,
+            reset=True,
+        )
+    )  # fmt: skip
+    campaign.finish(by="me")
+    return campaign
+
+
+def fail_once(campaign: Campaign) -> None:
+    def choose(*_: Any) -> int:
+        raise ValueError("no")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(campaign._desk.state().brain, "choose", choose)
+        with pytest.raises(PolicyFailed):
+            campaign.ask()
+
+
+def restore(campaign: Campaign) -> None:
+    with campaign.store.open_writer("all") as log:
+        event = Event(log.seq + 1, log.head.ts + 1, events.RESTORED, "", {"epoch": 1})
+        log.append([event], campaign._desk.state().summary(granted=False))
+
+
+@pytest.fixture(scope="module")
+def campaign() -> Campaign:
+    return everything_happens()
+
+
+@pytest.fixture(scope="module")
+def log(campaign: Campaign) -> list[Event]:
+    return list(campaign.events())
+
+
+def test_all_kinds_are_in_the_log_with_the_body_that_is_declared(log: list[Event]) -> None:
+    assert {event.kind for event in log} == set(events.BODIES)
+    for event in log:
+        body = events.BODIES[event.kind]
+        assert set(event.body) <= set(body.__annotations__), event
+        msgspec.convert(event.body, body)
+
+
+def test_constants_bodies_and_groups_have_the_same_kinds() -> None:
+    constants = [
+        value
+        for name, value in vars(events).items()
+        if name.isupper() and isinstance(value, str)
+    ]  # fmt: skip
+    assert sorted(constants) == sorted(events.BODIES)
+    assert sorted((*events.DECISIONS, *events.RULES, *events.NOTICES)) == sorted(events.BODIES)
+    assert {kind for group in GROUPS.values() for kind in group} == set(events.BODIES)
+    assert all(group_of(kind) in GROUPS for kind in events.BODIES)
+
+
+def fold(log: list[Event]) -> None:
+    state = State(log[0])
+    for event in log[1:]:
+        state.apply(event)
+
+
+def audit(log: list[Event]) -> None:
+    books = Audit(log[0])
+    assert [books.follow(event) for event in log[1:]] == [None] * (len(log) - 1)
+
+
+def follow_totals(log: list[Event]) -> None:
+    totals, series = RunningTotals(), Series()
+    for event in log:
+        totals.follow(event)
+        series.follow(event)
+
+
+def load_decisions(log: list[Event]) -> None:
+    for decision in {event.decision for event in log if event.decision}:
+        assert load_decision([event for event in log if event.decision == decision])
+
+
+def tell_story(log: list[Event]) -> None:
+    story = Story(State(log[0]).config.coin, ["a", "b", "c"])
+    lines = [story.line(event) for event in log]
+    assert all(line.text and line.text != line.kind for line in lines)
+
+
+def decode(log: list[Event]) -> None:
+    assert [decode_sent_event(msgspec.to_builtins(event)) for event in log] == log
+
+
+READERS: list[Callable[[list[Event]], None]] = [
+    fold, audit, follow_totals, load_decisions, tell_story, decode,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_every_reader_knows_every_kind(read: Callable[..., None], log: list[Event]) -> None:
+    read(log)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_a_newer_kind_is_named_by_every_reader(read: Callable[..., None], log: list[Event]) -> None:
+    first = next(event for event in log if event.decision)
+    newer = Event(log[-1].seq + 1, log[-1].ts + 1, "teleported", first.decision, {})
+    with pytest.raises(NewerSchema, match="'teleported', which this version of bursar"):
+        read([*log, newer])
+
+
+def test_exports_forecasts_and_invariants_read_the_events_of_the_campaign(
+    campaign: Campaign, log: list[Event], tmp_path: Any
+) -> None:
+    assert len(decisions(campaign)) == sum(event.kind in events.GRANTS for event in log)
+    assert export_events(campaign, tmp_path / "log.csv") == len(log)
+    assert sum(explained_excess(event, set()) for event in log) > 0
+    assert read_recent_activity(log, log[-1].ts, 30.0, 0.01).cost.size
+
+
+def test_a_campaign_with_a_newer_kind_neither_opens_nor_lists_it() -> None:
+    campaign = everything_happens()
+    with campaign.store.open_writer("all") as writer:
+        event = Event(writer.seq + 1, writer.head.ts + 1, "teleported", "", {})
+        writer.append([event], campaign._desk.state().summary(granted=False))
+    with pytest.raises(NewerSchema):
+        campaign.status()
+    with pytest.raises(NewerSchema):
+        list(campaign.events())
+    with pytest.raises(NewerSchema):
+        Campaign("all", storage=campaign.store)
