@@ -28,7 +28,7 @@ from bursar.service.app import create_app
 from bursar.service.service import Service
 from bursar.service.config import ServiceConfig
 port, url, reports = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
-service = Service(url, ServiceConfig(port=port, open=sys.argv[4] == "open", reports=reports))
+service = Service(url, ServiceConfig(port=port, require_keys=sys.argv[4] != "open", reports=reports))
 uvicorn.run(create_app(service, pages(service)), port=port, log_level="error")
 """
 

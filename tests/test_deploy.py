@@ -38,9 +38,9 @@ SPEC = {
 @pytest.fixture(scope="module")
 def exposed():
     """The names of all series that a service shows, with the labels of each."""
-    service = Service("memory", ServiceConfig(open=True))
+    service = Service("memory", ServiceConfig(require_keys=False))
     Campaign("llm", "1.00", {"small": "0.10"}, storage=service.store, currency="EUR")
-    families = text_string_to_metric_families(service.metrics.text(service).decode())
+    families = text_string_to_metric_families(service.metrics.to_text(service).decode())
     found = {}
     for family in families:
         for sample in family.samples:

@@ -268,7 +268,7 @@ def test_problems_are_the_errors_of_the_embedded_campaign_and_final(status, code
 
 
 def test_every_code_of_the_service_is_an_error_of_its_own():
-    table = pytest.importorskip("bursar.service.responses").TABLE
+    table = pytest.importorskip("bursar.service.responses").PROBLEM_KINDS
     own = {found.code for found in vars(errors).values() if hasattr(found, "code")}
     for code, kind in table.items():
         wire = in_turn(problem(kind.status, code, retryable=kind.retryable))

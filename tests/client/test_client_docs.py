@@ -17,7 +17,7 @@ from service_app import Live, live  # noqa: F401
 import bursar
 from bursar import errors
 from bursar.client import AsyncClient, Client
-from bursar.service.responses import TABLE
+from bursar.service.responses import PROBLEM_KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
 
@@ -81,4 +81,4 @@ def test_the_table_of_errors_is_true():
         kinds = re.findall(r"`([A-Z]\w+)`", caught)[: len(codes)]
         for code, kind in zip(codes, kinds, strict=True):
             assert getattr(errors, kind).code == code
-            assert str(TABLE[code].status) in said or code == "unauthenticated"
+            assert str(PROBLEM_KINDS[code].status) in said or code == "unauthenticated"

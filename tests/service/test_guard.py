@@ -189,7 +189,7 @@ def test_a_store_that_is_away_refuses_and_says_so(place, monkeypatch):
 
 
 def test_an_open_service_needs_no_key():
-    place = Place(ServiceConfig(open=True))
+    place = Place(ServiceConfig(require_keys=False))
     assert place.client.post("/v1/do/admin").text == "open"
     wrong = {"authorization": "Bearer bursar_x_y"}
     assert place.client.post("/v1/do/admin", headers=wrong).status_code == 200
@@ -239,7 +239,7 @@ def test_a_tampered_cookie_is_no_session(place):
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:3000"])
 @pytest.mark.parametrize("open", [True, False])
 def test_a_page_from_elsewhere_changes_nothing(origin, open):
-    place = Place(ServiceConfig(open=open))
+    place = Place(ServiceConfig(require_keys=not open))
     headers, csrf = place.login("admin")
     headers |= {"x-csrf-token": csrf, "origin": origin}
     said = problem(place.client.post("/v1/do/ask", headers=headers), 403, "forbidden")
@@ -313,7 +313,7 @@ def sent(app, parts, headers=()):
 
 
 def test_a_body_is_cut_off_while_it_streams():
-    place = Place(ServiceConfig(open=True, body_limit=1000))
+    place = Place(ServiceConfig(require_keys=False, body_limit=1000))
     assert sent(place.app, [b"x" * 500, b"x" * 500]) == (200, 2)
     status, taken = sent(place.app, [b"x" * 400] * 100)
     assert status == 413
@@ -323,7 +323,7 @@ def test_a_body_is_cut_off_while_it_streams():
 
 
 def test_an_announced_body_is_refused_before_it_is_read():
-    place = Place(ServiceConfig(open=True, body_limit=1000, batch_limit=5000))
+    place = Place(ServiceConfig(require_keys=False, body_limit=1000, batch_limit=5000))
     assert place.client.post("/v1/do/ask", content=b"x" * 1000).status_code == 200
     answer = place.client.post("/v1/do/ask", content=b"x" * 1001)
     assert "longer than 1,000 bytes" in problem(answer, 413, "too-large")
@@ -475,7 +475,7 @@ def test_metrics_need_a_key_for_all_campaigns(place):
 
 
 def test_metrics_have_the_money_as_it_is_now():
-    place = Place(ServiceConfig(open=True))
+    place = Place(ServiceConfig(require_keys=False))
     service = place.service
     made = Campaign(
         "llm", "1.00", {"small": "0.10"}, storage=service.store, currency="EUR", exponent=4
@@ -483,13 +483,13 @@ def test_metrics_have_the_money_as_it_is_now():
     Campaign("old", "1.00", {"x": "1"}, storage=service.store).finish()
 
     async def play():
-        kept = await service.do("llm", ask_command())
-        spent = await service.do("llm", ask_command())
+        kept = await service.submit("llm", ask_command())
+        spent = await service.submit("llm", ask_command())
         config = service.campaign("llm").config
-        await service.do("llm", tell_command(config, spent, "0.15", 1.0), urgent=True)
-        service.metrics.asked("granted", 2)
-        service.metrics.asked("rate-limited")
-        service.metrics.outcome("settled")
+        await service.submit("llm", tell_command(config, spent, "0.15", 1.0), urgent=True)
+        service.metrics.count_asks("granted", 2)
+        service.metrics.count_asks("rate-limited")
+        service.metrics.count_outcomes("settled")
         return kept
 
     asyncio.run(play())
@@ -544,7 +544,7 @@ def test_ready_means_that_a_row_can_be_written(place, monkeypatch):
 
 @pytest.fixture
 def service():
-    found = Service("memory", ServiceConfig(open=True))
+    found = Service("memory", ServiceConfig(require_keys=False))
     Campaign(
         "llm", "1.00", {"small": "0.10"}, storage=found.store, hold_ttl=1000.0, reward_ttl=1000.0
     )
@@ -553,7 +553,7 @@ def service():
 
 
 def violations(service):
-    return metrics(service.metrics.text(service).decode())["bursar_invariant_violations_total",]
+    return metrics(service.metrics.to_text(service).decode())["bursar_invariant_violations_total",]
 
 
 def test_sums_that_hold_are_no_news(service):
@@ -608,11 +608,11 @@ def test_overdue_holds_end_without_a_call(service, monkeypatch):
 
 
 def test_a_damaged_log_is_found_by_the_daily_look(tmp_path, lines):
-    service = Service(f"sqlite:///{tmp_path / 'a.db'}", ServiceConfig(open=True))
+    service = Service(f"sqlite:///{tmp_path / 'a.db'}", ServiceConfig(require_keys=False))
     Campaign("llm", "1.00", {"small": "0.10"}, storage=service.store).ask()
     assert maintenance.verify_all(service) == 0
     service.campaign("llm")._desk.state().held += 1
     assert maintenance.verify_all(service) == 1
-    assert "bursar_replay_mismatch_total 1.0" in service.metrics.text(service).decode()
+    assert "bursar_replay_mismatch_total 1.0" in service.metrics.to_text(service).decode()
     assert any("is damaged" in one["message"] for one in lines())
     service.close()

@@ -17,7 +17,7 @@ from bursar.cli.keys import app as commands
 from bursar.errors import BursarError, InvalidInput
 from bursar.ledger import MemoryStore
 from bursar.service.auth import COOKIE, Sessions
-from bursar.service.keys import OPEN, SCOPES, Key, Keys, new_key, new_key_id
+from bursar.service.keys import ANYONE, SCOPES, Key, Keys, new_key, new_key_id
 from bursar.service.keys import new_token as token_of
 
 HOUR = timedelta(hours=1)
@@ -74,7 +74,7 @@ def test_a_key_for_one_campaign_is_of_no_use_in_another():
     assert all(key.allows(one, "llm") for one in ("ask", "tell", "read", "admin", "adjust"))
     assert not any(key.allows(one, "ads") for one in SCOPES)
     assert not key.allows("keys", "llm")
-    assert OPEN.allows("admin", "anything")
+    assert ANYONE.allows("admin", "anything")
 
 
 def test_a_token_finds_its_key_in_every_store(store):
@@ -87,7 +87,7 @@ def test_a_token_finds_its_key_in_every_store(store):
     found = Keys(store).find(token)  # as another process would
     assert found == key
     assert (found.note, found.by, found.campaigns) == ("nightly", "ada", frozenset({"llm"}))
-    assert [one.id for one in Keys(store).all()] == [key.id]
+    assert [one.id for one in Keys(store).list_all()] == [key.id]
 
 
 def test_no_secret_is_in_the_database(tmp_path):
@@ -132,7 +132,7 @@ def test_a_key_ends_when_it_expires(keys, monkeypatch):
 
     monkeypatch.setattr("bursar.service.keys.datetime", Later)
     assert keys.find(token) is None
-    assert keys.named(key.id) is None
+    assert keys.find_by_id(key.id) is None
     assert key.state(soon) == "expired"
 
 
@@ -140,7 +140,7 @@ def test_a_revoked_key_opens_nothing_and_stays_on_the_list(keys):
     key, token = keys.create(["ask"])
     keys.revoke(key.id, by="ada")
     assert keys.find(token) is None
-    [kept] = keys.all()
+    [kept] = keys.list_all()
     assert (kept.state(), kept.revoked_by) == ("revoked", "ada")
     again = keys.revoke(key.id, by="bob")
     assert again.revoked == kept.revoked, "the first revocation stands"
@@ -154,7 +154,7 @@ def test_both_keys_live_while_one_is_rotated(keys):
     assert (new.scopes, new.campaigns, new.note) == (old.scopes, old.campaigns, "worker")
     assert new.replaces == old.id
     assert keys.get(old.id).state(datetime.now(UTC) + 2 * HOUR) == "expired"
-    assert new.live(datetime.now(UTC) + 2 * HOUR)
+    assert new.is_live(datetime.now(UTC) + 2 * HOUR)
 
 
 def test_rotation_without_grace_ends_the_old_key_at_once(keys):
@@ -194,9 +194,9 @@ def test_what_another_process_did_is_seen(store, clock):
 
 def test_the_first_key_is_made_once_whoever_starts_first(store):
     one, other = Keys(store), Keys(store)
-    assert one.empty()
-    assert other.empty()
-    made = [keys.first() for keys in (one, other, one)]
+    assert one.is_empty()
+    assert other.is_empty()
+    made = [keys.create_first() for keys in (one, other, one)]
     assert [found is not None for found in made] == [True, False, False]
     key, token = made[0]
     assert other.find(token) == key
@@ -248,7 +248,7 @@ def test_a_key_that_makes_no_sense_is_refused(keys, given_, said):
     with pytest.raises(InvalidInput) as error:
         keys.create(**given_)
     assert said in str(error.value)
-    assert keys.empty()
+    assert keys.is_empty()
 
 
 # sessions

@@ -108,9 +108,9 @@ def test_a_shelf_reads_in_pieces_and_then_only_what_is_new():
         pass
     assert series.as_dict()["spent"][-1] == "0.200000"
     shelf = SeriesCache(campaign.store)
-    first = shelf.of("llm")
+    first = shelf.get("llm")
     campaign.run(lambda arm: ("0.005", 1.0), most=1)
-    assert shelf.of("llm") is first
+    assert shelf.get("llm") is first
     assert first.as_dict()["spent"][-1] == "0.205000"
     assert first.complete
 
@@ -130,7 +130,7 @@ def test_many_arms_do_not_make_many_columns():
     arms = {f"arm{number}": "0.01" for number in range(100)}
     campaign = bursar.Campaign("llm", budget="99", arms=arms, policy="uniform")
     campaign.run(lambda arm: ("0.01", 1.0), most=300)
-    series = SeriesCache(campaign.store).of("llm")
+    series = SeriesCache(campaign.store).get("llm")
     told = series.as_dict()
     assert len(told["arms"]) == 30
     assert sum(map(sum, told["arms"].values())) + sum(told["others"]) == 300

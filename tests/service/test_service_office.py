@@ -67,15 +67,15 @@ def test_calls_that_wait_share_a_commit_and_outcomes_go_first(
 
     async def play() -> None:
         config = service.campaign("llm").config
-        first = asyncio.create_task(service.do("llm", noting("first", ask_command("a"))))
+        first = asyncio.create_task(service.submit("llm", noting("first", ask_command("a"))))
         await until(lambda: gate.batches)
         asks = [
-            asyncio.create_task(service.do("llm", noting("ask", ask_command(f"b{n}"))))
+            asyncio.create_task(service.submit("llm", noting("ask", ask_command(f"b{n}"))))
             for n in range(3)
         ]
         await asyncio.sleep(0)
         told = asyncio.create_task(
-            service.do("llm", noting("tell", tell_command(config, "a", "0.05", 1)), urgent=True)
+            service.submit("llm", noting("tell", tell_command(config, "a", "0.05", 1)), urgent=True)
         )
         await until(lambda: service.office.waiting() == {"llm": 4})
         gate.opened.set()
@@ -92,12 +92,14 @@ def test_a_full_line_refuses_before_anything_is_reserved(
     gate = Gate(service, monkeypatch)
 
     async def play() -> None:
-        first = asyncio.create_task(service.do("llm", ask_command("first")))
+        first = asyncio.create_task(service.submit("llm", ask_command("first")))
         await until(lambda: gate.batches)
-        waiting = [asyncio.create_task(service.do("llm", ask_command(f"w{n}"))) for n in range(8)]
+        waiting = [
+            asyncio.create_task(service.submit("llm", ask_command(f"w{n}"))) for n in range(8)
+        ]
         await until(lambda: service.office.waiting() == {"llm": 8})
         with pytest.raises(Overloaded, match="8 calls wait for the ledger of 'llm'"):
-            await service.do("llm", ask_command("one too many"))
+            await service.submit("llm", ask_command("one too many"))
         gate.opened.set()
         await asyncio.gather(first, *waiting)
 
@@ -112,12 +114,12 @@ def test_a_call_is_dropped_at_its_deadline_and_nothing_is_reserved(
     gate = Gate(service, monkeypatch)
 
     async def play() -> None:
-        first = asyncio.create_task(service.do("llm", ask_command("first")))
+        first = asyncio.create_task(service.submit("llm", ask_command("first")))
         await until(lambda: gate.batches)
         soon = time.monotonic() + 0.01
-        late = asyncio.create_task(service.do("llm", ask_command("late"), deadline=soon))
+        late = asyncio.create_task(service.submit("llm", ask_command("late"), deadline=soon))
         far = time.monotonic() + 60
-        other = asyncio.create_task(service.do("llm", ask_command("other"), deadline=far))
+        other = asyncio.create_task(service.submit("llm", ask_command("other"), deadline=far))
         await until(lambda: service.office.waiting() == {"llm": 2} and time.monotonic() > soon)
         gate.opened.set()
         with pytest.raises(HTTPProblem, match="still in line at its deadline") as caught:
@@ -133,7 +135,8 @@ def test_a_call_is_dropped_at_its_deadline_and_nothing_is_reserved(
 def test_each_gets_its_own_refusal(service: Service) -> None:
     async def play() -> None:
         calls = (
-            service.do("llm", ask_command(among=["small"] if n else ["nobody"])) for n in range(12)
+            service.submit("llm", ask_command(among=["small"] if n else ["nobody"]))
+            for n in range(12)
         )
         results = await asyncio.gather(*calls, return_exceptions=True)
         assert isinstance(results[0], LookupError)
@@ -159,11 +162,11 @@ def test_a_ledger_that_fails_fails_everybody_and_recovers(
     async def play() -> None:
         monkeypatch.setattr(campaign, "together", broken)
         results = await asyncio.gather(
-            *(service.do("llm", ask_command()) for _ in range(3)), return_exceptions=True
+            *(service.submit("llm", ask_command()) for _ in range(3)), return_exceptions=True
         )
         assert all(isinstance(one, StorageUnavailable) for one in results)
         monkeypatch.setattr(campaign, "together", together)
-        assert (await service.do("llm", ask_command())).arm == "small"
+        assert (await service.submit("llm", ask_command())).arm == "small"
 
     played(play)
 
@@ -172,14 +175,14 @@ def test_closing_serves_what_is_in_line(service: Service, monkeypatch: pytest.Mo
     gate = Gate(service, monkeypatch)
 
     async def play() -> None:
-        calls = [asyncio.create_task(service.do("llm", ask_command(f"c{n}"))) for n in range(5)]
+        calls = [asyncio.create_task(service.submit("llm", ask_command(f"c{n}"))) for n in range(5)]
         await until(lambda: gate.batches)
         closing = threading.Thread(target=service.office.close)
         closing.start()
         await until(lambda: service.office._closed)
         await until(lambda: service.office._lines["llm"]._closed)
         with pytest.raises(BursarError, match="stopping"):
-            await service.do("llm", ask_command("too late"))
+            await service.submit("llm", ask_command("too late"))
         gate.opened.set()
         assert sorted(one.id for one in await asyncio.gather(*calls)) == [f"c{n}" for n in range(5)]
         closing.join(60)
@@ -195,9 +198,9 @@ def test_the_thread_of_an_idle_campaign_ends_and_comes_back(
     def threads() -> list[str]:
         return [one.name for one in threading.enumerate() if one.name == "ledger of llm"]
 
-    played(lambda: service.do("llm", ask_command("a")))
+    played(lambda: service.submit("llm", ask_command("a")))
     eventually(lambda: not threads())
-    played(lambda: service.do("llm", ask_command("b")))
+    played(lambda: service.submit("llm", ask_command("b")))
     assert [one.decision for one in service.campaign("llm").events()] == ["", "a", "b"]
 
 
@@ -207,10 +210,10 @@ def test_a_caller_who_goes_away_does_not_undo_the_call(
     gate = Gate(service, monkeypatch)
 
     async def play() -> None:
-        gone = asyncio.create_task(service.do("llm", ask_command("gone")))
+        gone = asyncio.create_task(service.submit("llm", ask_command("gone")))
         await until(lambda: gate.batches)
         gone.cancel()
         gate.opened.set()
-        assert (await service.do("llm", ask_command("gone"))).replayed
+        assert (await service.submit("llm", ask_command("gone"))).replayed
 
     played(play)

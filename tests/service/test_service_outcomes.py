@@ -165,12 +165,12 @@ def test_a_decision_that_a_restored_backup_forgot_is_booked_by_its_token(api: Ap
     api.make("llm")
     forgotten = api.service.store  # what was granted before the backup is known by its token only
     granted = api.ask()
-    other = Service(MemoryStore(), api.service.settings)
+    other = Service(MemoryStore(), api.service.config)
     for kind in ("secret", "key"):
         for id, body in forgotten.records(kind).items():
             other.store.put_record(kind, id, body)
     Campaign("llm", "1.00", {"small": "0.004", "large": "0.05"}, storage=other.store)
-    other.seal = TokenSigner(other.store)
+    other.signer = TokenSigner(other.store)
     with TestClient(create_app(other), raise_server_exceptions=False) as client:
         restored = Api(client, other, api.token)
         path = f"/v1/campaigns/llm/decisions/{granted['id']}/outcome"

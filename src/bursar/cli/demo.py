@@ -148,8 +148,8 @@ class DemoSimulation:
         while True:
             await asyncio.sleep(self._chance.expovariate(world.pace))
             try:
-                decision: Decision = await service.do(world.name, ask_command())
-                service.metrics.asked("granted")
+                decision: Decision = await service.submit(world.name, ask_command())
+                service.metrics.count_asks("granted")
             except BudgetExhausted:
                 await asyncio.sleep(_TOP_UP)
                 await self._top_up(service, world)
@@ -166,27 +166,27 @@ class DemoSimulation:
         if chance.random() < _STUCK:
             return  # lost: its hold stays until it lapses
         await asyncio.sleep(chance.uniform(0.2, 3.0))
-        config = (await service.find(world.name)).config
+        config = (await service.find_campaign(world.name)).config
         cost, reward = world.cost(decision.arm, chance), world.reward(decision.arm, chance)
         late = chance.random() < _LATE
         try:
             first = None if late else reward
-            await service.do(
+            await service.submit(
                 world.name, tell_command(config, decision, cost, first), urgent=True
             )  # fmt: skip
-            service.metrics.outcome("settled")
+            service.metrics.count_outcomes("settled")
             if late:
                 await asyncio.sleep(chance.uniform(*world.delay))
-                await service.do(
+                await service.submit(
                     world.name, tell_command(config, decision, None, reward), urgent=True
                 )
-                service.metrics.outcome("rewarded")
+                service.metrics.count_outcomes("rewarded")
         except BursarError:
             return  # voided by somebody who looks, or the end is near
 
     async def _top_up(self, service: Service, world: DemoWorld) -> None:
-        campaign = await service.find(world.name)
-        more = (await service.look(campaign.status)).budget + Decimal(world.budget)
+        campaign = await service.find_campaign(world.name)
+        more = (await service.run_in_thread(campaign.status)).budget + Decimal(world.budget)
         try:
             await service.change(world.name, campaign.set_budget, more, by="demo")
         except BursarError:

@@ -53,7 +53,7 @@ def create(
 def list_(storage: Storage = None, as_json: AsJSON = False) -> None:
     """List the keys there are or were, without their secrets."""
     with open_store_option(storage) as store:
-        rows = [key.as_dict() for key in _keys(store).all()]
+        rows = [key.as_dict() for key in _keys(store).list_all()]
     if as_json:
         print_json(rows)
         return

@@ -210,7 +210,7 @@ def run_server(options: ServeOptions) -> None:
             _warn_of_readers(ledger_path(url))
         settings = ServiceConfig(
             host=options.host, port=options.port, allowed_hosts=options.allow_host,
-            open=options.demo and is_loopback(options.host), rate=options.rate,
+            require_keys=not (options.demo and is_loopback(options.host)), rate=options.rate,
             reports=options.reports, secure_cookies=options.secure_cookies,
         )  # fmt: skip
         if options.demo:
@@ -258,7 +258,7 @@ def _check_demo(url: str) -> None:
     store = open_store(url)
     try:
         others = set(store.names()) - {world.name for world in WORLDS}
-        if others or not Keys(store).empty():
+        if others or not Keys(store).is_empty():
             raise InvalidInput(
                 "a demo lets everybody in, so it needs a ledger of its own, got one with"
                 f" {', '.join(sorted(others)[:3]) or 'keys'} in it; leave --storage and"
@@ -269,8 +269,8 @@ def _check_demo(url: str) -> None:
 
 
 def _check_public(service: Service) -> None:
-    host = service.settings.host
-    if not is_loopback(host) and service.keys.empty():
+    host = service.config.host
+    if not is_loopback(host) and service.keys.is_empty():
         raise InvalidInput(
             f"{host} can be reached from other machines, and there are no keys yet;"
             " make one first: bursar keys create --scope all"
@@ -288,9 +288,9 @@ def _config(service: Service) -> uvicorn.Config:
 def _announce(service: Service, listener: socket.socket, options: ServeOptions) -> None:
     address = shown_address(options.host, listener)
     typer.echo(f"bursar serves {address} from {service.store.url}")
-    if service.settings.open:
+    if not service.config.require_keys:
         typer.echo("a demo: anybody on this machine may do anything, no key needed")
-    elif (made := service.keys.first()) is not None:
+    elif (made := service.keys.create_first()) is not None:
         typer.echo("first key, which may do everything; it is shown this once, so keep it:")
         typer.echo(made[1])
     for stream in (typer.get_text_stream("stdout"), typer.get_text_stream("stderr")):

@@ -32,7 +32,7 @@ async def login(service: Service, request: Request) -> Response:
 async def sign_in(service: Service, request: Request) -> Response:
     """Start a session for who has a key; what was typed is not shown again."""
     fields = await read_form(request)
-    key = await service.look(service.keys.find, fields.get("key", "").strip())
+    key = await service.run_in_thread(service.keys.find, fields.get("key", "").strip())
     where = _inside(fields.get("next", "/"))
     if key is None:
         form = Form({"key": ""}, {"key": "No key like this is known, or it has ended."})
@@ -90,7 +90,7 @@ async def create(service: Service, request: Request) -> Response:
     mine, fields = await require_form(request, "keys")
     form = Form(dict(fields))
     try:
-        key, token = await service.look(_make, service, mine, fields)
+        key, token = await service.run_in_thread(_make, service, mine, fields)
     except BursarError as error:
         where = "scopes" if "scopes" in str(error) else "days" if "days" in str(error) else "all"
         form.errors[where] = f"{error}."
@@ -123,16 +123,16 @@ def _end(days: str) -> datetime | None:
 async def revoke(service: Service, request: Request) -> Response:
     """End a key."""
     mine, fields = await require_form(request, "keys")
-    found = await service.look(service.keys.get, fields.get("id", ""))
+    found = await service.run_in_thread(service.keys.get, fields.get("id", ""))
     check_grant(mine, found)
-    await service.look(service.keys.revoke, found.id, mine.id)
+    await service.run_in_thread(service.keys.revoke, found.id, mine.id)
     return to("/keys", done="revoked")
 
 
 async def _shown(
     service: Service, request: Request, mine: Key, form: Form, status: int = 200, **facts: Any
 ) -> Response:
-    everyone = await service.look(service.keys.all)
+    everyone = await service.run_in_thread(service.keys.list_all)
     rows = [_row(one) for one in reversed(everyone) if mine.covers(one)]
     more = {"token": "", "token_for": ""} | facts
     return render(

@@ -224,7 +224,7 @@ async def campaign_page(service: Service, request: Request) -> Response:
     query = request.query_params
     sort = query.get("sort", "ratio")
     sort = sort if sort in COLUMNS else "ratio"
-    facts = await service.look(
+    facts = await service.run_in_thread(
         _facts, service, name, sort, query.get("down", "1") != "0", query.get("older", "0")
     )
     facts |= {"may_admin": key.allows("admin", name)}
@@ -236,7 +236,7 @@ async def campaign_page(service: Service, request: Request) -> Response:
 
 
 def _facts(service: Service, name: str, sort: str, down: bool, age: str) -> dict[str, Any]:
-    campaign, series = service.campaign(name), service.series.of(name)
+    campaign, series = service.campaign(name), service.series.get(name)
     now = look(campaign, series)
     status = now.status
     arms, scales = rows(now, sort, down)
@@ -298,11 +298,11 @@ async def series_data(service: Service, request: Request) -> Response:
     """Return the history that the charts draw; unchanged since the last time: 304."""
     name: str = request.path_params["name"]
     require(request, "read", name)
-    await service.find(name)
-    series = await service.look(service.series.of, name)
+    await service.find_campaign(name)
+    series = await service.run_in_thread(service.series.get, name)
     tag = f'"{series.flow.seq}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
-    body = encode(await service.look(series.as_dict, 1000))
+    body = encode(await service.run_in_thread(series.as_dict, 1000))
     return Response(body, media_type="application/json", headers=headers)

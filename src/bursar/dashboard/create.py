@@ -186,7 +186,7 @@ async def create(service: Service, request: Request) -> Response:
         raise Forbidden(f"key {key.id!r} may not make a campaign named {name!r}")
     if not form.errors:
         try:
-            await service.look(_make, service, made, request_author(key))
+            await service.run_in_thread(_make, service, made, request_author(key))
         except CampaignExists as error:
             form.errors["name"] = f"{error}."
         except InvalidInput as error:

@@ -152,7 +152,7 @@ async def decision_page(service: Service, request: Request) -> Response:
     name: str = request.path_params["name"]
     id: str = request.path_params["id"]
     key = require(request, "read", name)
-    facts = await service.look(_facts, service, name, id)
+    facts = await service.run_in_thread(_facts, service, name, id)
     return render(
         service, request, "why", name=name, base=base_of(name),
         **(facts | {"may_admin": key.allows("admin", name)}),

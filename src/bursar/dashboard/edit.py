@@ -41,7 +41,7 @@ def _changing(done: str, change: Change, place: str = "") -> Handler:
     async def route(service: Service, request: Request) -> Response:
         name: str = request.path_params["name"]
         key, fields = await require_form(request, "admin", name)
-        campaign = await service.find(name)
+        campaign = await service.find_campaign(name)
         who = {"by": key.id, "if_version": version_of(fields)}
         await service.change(name, change, campaign, fields, who)
         return to(f"{base_of(name)}?done={done}{place}")
@@ -150,7 +150,7 @@ async def set_budget(service: Service, request: Request) -> Response:
     """Set the budget, if the name was typed and nobody changed the rules meanwhile."""
     name: str = request.path_params["name"]
     key, fields = await require_form(request, "admin", name)
-    campaign = await service.find(name)
+    campaign = await service.find_campaign(name)
     form = Form({one: fields.get(one, "").strip() for one in ("budget", "confirm")})
     if "look" in fields:
         return await _shown(service, request, name, form)
@@ -175,8 +175,8 @@ async def set_budget(service: Service, request: Request) -> Response:
 async def _shown(
     service: Service, request: Request, name: str, form: Form, status: int = 200
 ) -> Response:
-    campaign = await service.find(name)
-    now = await service.look(look, campaign)
+    campaign = await service.find_campaign(name)
+    now = await service.run_in_thread(look, campaign)
     amount = _units(campaign.coin, form) if form.values.get("budget") else None
     currency = now.status.currency
     return render(

@@ -233,7 +233,7 @@ async def events_page(service: Service, request: Request) -> Response:
     decision = query.get("decision", "").strip()
     given = query.get("before", "")
     before = int(given) if given.isascii() and given.isdigit() and len(given) < 18 else 0
-    lines, more = await service.look(_lines, service, name, group, decision, before)
+    lines, more = await service.run_in_thread(_lines, service, name, group, decision, before)
     return render(
         service, request, "events", name=name, base=base_of(name), events=lines,
         group=group, groups=_LABELS, decision=decision, before=before, older=more,
@@ -258,7 +258,7 @@ def _lines(
         # rare in a long log, so the series notes them as it reads
         found = [
             one
-            for one in reversed(service.series.of(name).changes)
+            for one in reversed(service.series.get(name).changes)
             if not before or one.seq < before
         ]
         found, more = found[:_LIMIT], found[_LIMIT - 1].seq if len(found) > _LIMIT else None

@@ -159,7 +159,7 @@ async def compare(service: Service, request: Request) -> Response:
     key, fields = await require_form(request, "read", name)
     text = fields.get("bill", "")
     try:
-        found = await service.look(_found, service, name, text)
+        found = await service.run_in_thread(_found, service, name, text)
     except InvalidInput as error:
         return await _shown(service, request, name, key, 422, bill=text, error=str(error))
     return await _shown(service, request, name, key, found=found, bill=text)
@@ -173,7 +173,7 @@ def _found(service: Service, name: str, text: str) -> Finding:
 async def _shown(
     service: Service, request: Request, name: str, key: Key, status: int = 200, **facts: Any
 ) -> Response:
-    known = await service.look(_known, service, name, key.allows("admin", name))
+    known = await service.run_in_thread(_known, service, name, key.allows("admin", name))
     blank = {"found": None, "bill": "", "error": ""}
     return render(service, request, "ledger", status, base=base_of(name), **(blank | known | facts))
 
@@ -184,6 +184,6 @@ def _known(service: Service, name: str, may_audit: bool) -> dict[str, Any]:
     audit: list[StoryLine] | None = None
     if may_audit:
         story = Story(campaign.coin, [arm.key for arm in now.arms])
-        changes = list(service.series.of(name).changes)[-_CHANGES:]
+        changes = list(service.series.get(name).changes)[-_CHANGES:]
         audit = [story.line(event) for event in reversed(changes)]
     return {"card": card(now), "audit": audit}

@@ -104,7 +104,7 @@ _TOLD = {"no": 0, "part": 1, "yes": 2, "open": 3}  # what needs a look comes fir
 async def overview(service: Service, request: Request) -> Response:
     """Show all campaigns that a key sees."""
     key = require(request, "read")
-    looks, broken, hidden = await service.look(_looks, service, key)
+    looks, broken, hidden = await service.run_in_thread(_looks, service, key)
     cards = [card(one) for one in looks]
     cards.sort(key=lambda one: (0 if one.troubles else 1, _TOLD[one.tone], one.name))
     tone, words = answer(cards, broken)
@@ -136,7 +136,7 @@ def _looks(service: Service, key: Key) -> tuple[list[CampaignLook], list[str], i
         before = kept.get(row.name)
         if before is None or before.status.seq != row.seq or _age(before) > _FRESH:
             try:
-                series = service.series.of(row.name, pieces=2)
+                series = service.series.get(row.name, pieces=2)
                 kept[row.name] = look(service.campaign(row.name), series)
             except (CorruptLedger, NewerSchema) as error:  # one must not hide the others
                 _LOG.error("%s cannot be read: %s", row.name, error)
@@ -166,7 +166,7 @@ async def one(service: Service, request: Request) -> Response:
     """Send a notice whenever one campaign has new events."""
     name: str = request.path_params["name"]
     key = require(request, "read", name)
-    await service.find(name)  # refuse an unknown one before the stream begins
+    await service.find_campaign(name)  # refuse an unknown one before the stream begins
     if request.method == "HEAD":
         return Response(headers=_HEADERS)
     return StreamingResponse(_of_one(service, name, key), headers=_HEADERS)
@@ -194,9 +194,9 @@ async def _of_all(service: Service, key: Key) -> AsyncIterator[bytes]:
     seen: object = None
     quiet = 0
     yield b"retry: 2000\n\n"
-    while not service.stopping and await service.admits(key):
+    while not service.stopping and await service.is_admitted(key):
         try:
-            rows = await service.look(service.store.campaign_rows)
+            rows = await service.run_in_thread(service.store.campaign_rows)
         except BursarError:
             rows = []  # a store that is away for a moment; look again
         now = [(row.name, row.seq) for row in rows if key.sees(row.name)]

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from bursar.errors import BursarError, Unauthenticated, UnknownCampaign
 from bursar.service.auth import request_csrf, request_key
-from bursar.service.responses import TABLE, problem_response, public_message
+from bursar.service.responses import PROBLEM_KINDS, problem_response, public_message
 from bursar.service.service import Service
 from bursar.version import __version__
 
@@ -68,7 +68,7 @@ def render(
         "version": __version__,
         "csrf": request_csrf(request),
         "signed_in": key is not None,
-        "is_open": service.settings.open,
+        "is_open": not service.config.require_keys,
         "key_id": "" if key is None else key.id,
         "may_admin": key is not None and key.allows("admin"),
         "may_keys": key is not None and key.allows("keys"),
@@ -96,14 +96,14 @@ def page(service: Service, handler: Handler) -> Callable[[Request], Awaitable[Re
         except UnknownCampaign:
             name = str(request.path_params.get("name", ""))
             detail = f"There is no campaign named {name!r} here."  # its file is nobody's business
-            return refuse(service, request, 404, detail, TABLE["unknown-campaign"].title)
+            return refuse(service, request, 404, detail, PROBLEM_KINDS["unknown-campaign"].title)
         except BursarError as error:
-            kind = TABLE.get(error.code, TABLE["error"])
+            kind = PROBLEM_KINDS.get(error.code, PROBLEM_KINDS["error"])
             return refuse(
                 service, request, kind.status, public_message(error, request.scope), kind.title
             )
         except Exception as error:
-            problem_response(error, request.scope, service.settings)  # into the log
+            problem_response(error, request.scope, service.config)  # into the log
             return refuse(service, request, 500, "Something unexpected happened; the log has it.")
 
     return answer

@@ -66,8 +66,8 @@ def _report(path: Path) -> Report:
 async def experiments(service: Service, request: Request) -> Response:
     """List the reports."""
     require(request, "read")
-    folder = service.settings.reports
-    found = [] if folder is None else await service.look(reports, folder)
+    folder = service.config.reports
+    found = [] if folder is None else await service.run_in_thread(reports, folder)
     why = "The service was started without a folder of reports; make one and name it:"
     if folder is not None:
         why = f"There is no report in {folder.name}; make one:"
@@ -77,9 +77,9 @@ async def experiments(service: Service, request: Request) -> Response:
 async def report(service: Service, request: Request) -> Response:
     """Send a file of a report, for a page that can do nothing but show itself."""
     require(request, "read")
-    folder = service.settings.reports
+    folder = service.config.reports
     wanted: str = request.path_params["path"]
-    path = None if folder is None else await service.look(_inside, folder, wanted)
+    path = None if folder is None else await service.run_in_thread(_inside, folder, wanted)
     if path is None:
         return refuse(
             service, request, 404, f"There is no {wanted!r} among the reports.", "No such report"

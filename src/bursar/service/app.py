@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bursar.service.middleware import Guard
-from bursar.service.openapi import document
+from bursar.service.openapi import make_document
 from bursar.service.operation import Endpoint, Operation
 from bursar.service.operations import OPERATIONS
 from bursar.service.responses import BytesResponse, HTTPProblem, encode, problem_response
@@ -51,7 +51,7 @@ class _Front:
 
     def __init__(self, routes: Sequence[BaseRoute], service: Service) -> None:
         self._router = Router(routes, redirect_slashes=False)
-        self._settings = service.settings
+        self._config = service.config
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -61,7 +61,7 @@ class _Front:
         try:
             await self._router(scope, receive, send)
         except HTTPException as error:
-            answer = problem_response(_refused(error, scope), scope, self._settings)
+            answer = problem_response(_refused(error, scope), scope, self._config)
             for name, value in (error.headers or {}).items():
                 answer.headers.append((name.lower().encode(), value.encode()))
             await answer(scope, receive, send)
@@ -84,7 +84,7 @@ def _keep_slashes(scope: Scope) -> None:
 
 
 def _document() -> Operation:
-    body = encode(document())
+    body = encode(make_document())
 
     async def show(service: Service, request: Request) -> BytesResponse:
         return BytesResponse(200, body)

@@ -160,7 +160,7 @@ class Sessions:
         if not hmac.compare_digest(signature, self._sign("session", body)):
             return None
         name, until, _ = body.split(".")
-        key = self._keys.named(name) if time.time() < int(until) else None
+        key = self._keys.find_by_id(name) if time.time() < int(until) else None
         return None if key is None else Session(key, self._sign("csrf", body))
 
     def _sign(self, purpose: str, body: str) -> str:

@@ -18,8 +18,8 @@ class ServiceConfig:
         The address.
     allowed_hosts : tuple of str
         Names that a request may be for, beside the address itself.
-    open : bool
-        Whether anybody may do anything, without a key: for demos and tests on one machine.
+    require_keys : bool
+        Whether a request needs a key. False is for demos and tests on one machine.
     body_limit, batch_limit : int
         Bytes of a body, and of a body with many outcomes.
     rate : float
@@ -37,7 +37,7 @@ class ServiceConfig:
     host: str = "127.0.0.1"
     port: int = 8321
     allowed_hosts: tuple[str, ...] = ()
-    open: bool = False
+    require_keys: bool = True
     body_limit: int = 65_536
     batch_limit: int = 1_048_576
     rate: float = 0.0

@@ -26,7 +26,7 @@ from bursar.ledger import Store
 from bursar.service.responses import HTTPProblem
 
 __all__ = [
-    "OPEN",
+    "ANYONE",
     "SCOPES",
     "Key",
     "Keys",
@@ -151,7 +151,7 @@ class Key:
             return False
         return other.powers <= self.powers
 
-    def live(self, now: datetime) -> bool:
+    def is_live(self, now: datetime) -> bool:
         """Tell whether it opens anything at a moment."""
         return self.revoked is None and (self.expires is None or now < self.expires)
 
@@ -159,7 +159,7 @@ class Key:
         """Return live, expired or revoked."""
         if self.revoked is not None:
             return "revoked"
-        return "live" if self.live(now or datetime.now(UTC)) else "expired"
+        return "live" if self.is_live(now or datetime.now(UTC)) else "expired"
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data, for JSON; nothing in it is secret."""
@@ -178,7 +178,7 @@ class Key:
         }
 
 
-OPEN = Key("open", frozenset(SCOPES), note="anybody: the service was started without keys")
+ANYONE = Key("open", frozenset(SCOPES), note="anybody: the service was started without keys")
 """Whoever calls a service that needs no keys, on this machine."""
 
 
@@ -285,25 +285,25 @@ class Keys:
 
     # at every request
 
-    def fresh(self, token: str) -> bool:
+    def is_fresh(self, token: str) -> bool:
         """Tell whether :meth:`find` would answer from memory, without waiting for the store."""
         now = time.monotonic()
         known = token_id(token) in self._entries or now - self._missed < _PAUSE
         return known and now - self._read < _FRESH
 
-    def recent(self) -> bool:
-        """Tell whether :meth:`named` would answer from memory."""
+    def is_recent(self) -> bool:
+        """Tell whether :meth:`find_by_id` would answer from memory."""
         return time.monotonic() - self._read < _FRESH
 
     def find(self, token: str) -> Key | None:
         """Return the live key of a token, or None; reads the store if memory is too old."""
-        self.freshen(token)
+        self.ensure_fresh(token)
         return self.match(token)
 
-    def freshen(self, token: str) -> None:
+    def ensure_fresh(self, token: str) -> None:
         """Read the store unless :meth:`match` can be believed; of many at once, one reads."""
         with self._lock:
-            if not self.fresh(token):
+            if not self.is_fresh(token):
                 self._load()
                 if token_id(token) not in self._entries:
                     self._missed = self._read
@@ -315,14 +315,14 @@ class Keys:
         if key is None or not same:
             return None
         unending = key.expires is None and key.revoked is None
-        return key if unending or key.live(datetime.now(UTC)) else None
+        return key if unending or key.is_live(datetime.now(UTC)) else None
 
-    def named(self, id: str) -> Key | None:
+    def find_by_id(self, id: str) -> Key | None:
         """Return the live key of an id, for who was let in with it before."""
-        if not self.recent():
+        if not self.is_recent():
             self.refresh()
         key, _ = self._entries.get(id, (None, _NOBODY))
-        return key if key is not None and key.live(datetime.now(UTC)) else None
+        return key if key is not None and key.is_live(datetime.now(UTC)) else None
 
     def refresh(self) -> None:
         """Read all keys from the store."""
@@ -336,14 +336,14 @@ class Keys:
 
     # managing
 
-    def all(self) -> list[Key]:
+    def list_all(self) -> list[Key]:
         """Return every key there is or was, oldest first."""
         self.refresh()
         start = datetime.min.replace(tzinfo=UTC)
         keys = (key for key, _ in self._entries.values())
         return sorted(keys, key=lambda key: (key.created or start, key.id))
 
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Tell whether there never was a key."""
         self.refresh()
         return not self._entries
@@ -382,9 +382,9 @@ class Keys:
         key = new_key(scopes, campaigns=campaigns, note=note, expires=expires, by=by)
         return self._issue(key)
 
-    def first(self) -> tuple[Key, str] | None:
+    def create_first(self) -> tuple[Key, str] | None:
         """Make a key that may do everything if there never was one; only one process ever does."""
-        if not self.empty():
+        if not self.is_empty():
             return None
         mark = secrets.token_hex(8).encode()
         if not self._store.insert_record("instance", "first-key", mark):
@@ -415,7 +415,7 @@ class Keys:
         if not 0 <= grace_seconds <= _LONGEST:
             raise InvalidInput(f"grace must be 0 seconds or more, got {grace_seconds!r}")
         old, now = self.get(id), datetime.now(UTC)
-        if not old.live(now):
+        if not old.is_live(now):
             raise InvalidInput(f"key {id!r} is {old.state(now)}; make a new one")
         check_text("by", by)
         new = replace(old, id=new_key_id(), created=now, by=by, replaces=id)

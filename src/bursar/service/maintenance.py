@@ -127,17 +127,17 @@ async def run_maintenance(service: Service, every: float = _MINUTE) -> None:
         await watch_invariants(service)
         if time.monotonic() - verified >= _DAY:
             verified = time.monotonic()
-            await service.look(verify_all, service)
+            await service.run_in_thread(verify_all, service)
 
 
 async def watch_invariants(service: Service) -> int:
     """End overdue holds and check the sums of all campaigns; return how many sums are wrong."""
     wrong = 0
     try:
-        await service.look(_time_a_write, service)
+        await service.run_in_thread(_time_a_write, service)
         names = [
             row.name
-            for row in await service.look(service.store.campaign_rows)
+            for row in await service.run_in_thread(service.store.campaign_rows)
             if row.state != "closed" or row.held
         ]
     except BursarError as error:
@@ -145,15 +145,15 @@ async def watch_invariants(service: Service) -> int:
         return 0
     for name in names:
         try:
-            await service.do(name, release_expired, urgent=True)
-            found = await service.look(_broken, service, name)
+            await service.submit(name, release_expired, urgent=True)
+            found = await service.run_in_thread(_broken, service, name)
         except BursarError as error:
             _LOG.error("%s cannot be checked: %s", name, error, extra={"campaign": name})
             continue
         for fault in found:
             _LOG.error("%s does not add up: %s", name, fault, extra={"campaign": name})
         wrong += len(found)
-    service.metrics.violated(wrong)
+    service.metrics.count_violations(wrong)
     return wrong
 
 
@@ -168,7 +168,7 @@ def verify_all(service: Service) -> int:
             damaged += 1
         except BursarError as error:
             _LOG.error("%s cannot be verified: %s", name, error, extra={"campaign": name})
-    service.metrics.mismatched(damaged)
+    service.metrics.count_mismatches(damaged)
     return damaged
 
 
@@ -179,4 +179,4 @@ def _broken(service: Service, name: str) -> list[str]:
 def _time_a_write(service: Service) -> None:
     start = time.perf_counter()
     service.store.ping()
-    service.metrics.synced(time.perf_counter() - start)
+    service.metrics.observe_sync(time.perf_counter() - start)

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bursar.errors import Forbidden, RateLimited, TooLarge
 from bursar.service.auth import COOKIE
-from bursar.service.keys import OPEN, Key
+from bursar.service.keys import ANYONE, Key
 from bursar.service.responses import HTTPProblem, problem_response
 from bursar.service.telemetry import ACCESS, REQUEST
 
@@ -227,12 +227,12 @@ class Guard:
     """Wraps the application of a service."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
-        settings = service.settings
+        config = service.config
         self._app = app
         self._service = service
-        self._settings = settings
-        self._hosts = Hosts((*settings.allowed_hosts, settings.host))
-        self._rate = RateLimit(settings.rate) if settings.rate > 0 else None
+        self._config = config
+        self._hosts = Hosts((*config.allowed_hosts, config.host))
+        self._rate = RateLimit(config.rate) if config.rate > 0 else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it."""
@@ -258,13 +258,13 @@ class Guard:
 
         try:
             await self._check(scope, headers)
-            limits = self._settings
+            limits = self._config
             most = limits.batch_limit if scope["path"].endswith(_MANY) else limits.body_limit
             await self._app(scope, limit_body(receive, headers, most), out)
         except Exception as error:
             if status:
                 raise  # half an answer cannot be taken back
-            await problem_response(error, scope, self._settings)(scope, receive, out)
+            await problem_response(error, scope, self._config)(scope, receive, out)
         finally:
             if ACCESS.isEnabledFor(logging.INFO):
                 _log(scope, status, perf_counter() - start)
@@ -279,8 +279,8 @@ class Guard:
                 " start it with --allow-host NAME if it should be",
             )
         key: Key | None
-        if self._settings.open:
-            key = OPEN
+        if not self._config.require_keys:
+            key = ANYONE
         elif b"authorization" in headers:
             key = await self._bearer(scope, headers[b"authorization"])
         else:
@@ -304,8 +304,8 @@ class Guard:
             scope["bursar.refusal"] = _NOT_BEARER
             return None
         keys = self._service.keys
-        if not keys.fresh(token):
-            await self._service.look(keys.freshen, token)
+        if not keys.is_fresh(token):
+            await self._service.run_in_thread(keys.ensure_fresh, token)
         key = keys.match(token)
         if key is None:
             scope["bursar.refusal"] = _UNKNOWN
@@ -317,8 +317,8 @@ class Guard:
             return None
         value = cookies[at + len(_COOKIE) :].partition(b";")[0].strip().decode("latin-1")
         service = self._service
-        if not service.keys.recent():
-            await service.look(service.keys.refresh)
+        if not service.keys.is_recent():
+            await service.run_in_thread(service.keys.refresh)
         session = service.sessions.find(value)
         if session is None:
             scope["bursar.refusal"] = "the session has ended; log in again"

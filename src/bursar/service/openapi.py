@@ -11,11 +11,11 @@ import msgspec
 
 from bursar.service.operation import Operation, OperationLink, Parameter
 from bursar.service.operations import OPERATIONS
-from bursar.service.responses import TABLE
+from bursar.service.responses import PROBLEM_KINDS
 from bursar.service.schemas import ProblemBody
 from bursar.version import __version__
 
-__all__ = ["document"]
+__all__ = ["make_document"]
 
 _REF = "#/components/schemas/{name}"
 _KEYED = ("unauthenticated", "forbidden")
@@ -30,7 +30,7 @@ _PATH = {
 }
 
 
-def document() -> dict[str, Any]:
+def make_document() -> dict[str, Any]:
     """Return the document."""
     schemas = _Schemas()
     paths: dict[str, dict[str, Any]] = {}
@@ -125,8 +125,8 @@ def _responses(one: Operation, schemas: _Schemas) -> dict[str, Any]:
         if links:
             found[str(status)]["links"] = links
     codes = {*_EVERY, *one.codes, *(_KEYED if one.scope else ()), *(_BODY if one.takes else ())}
-    for status in sorted({TABLE[code].status for code in codes}):
-        which = sorted(code for code in codes if TABLE[code].status == status)
+    for status in sorted({PROBLEM_KINDS[code].status for code in codes}):
+        which = sorted(code for code in codes if PROBLEM_KINDS[code].status == status)
         found[str(status)] = {
             "$ref": f"#/components/responses/Problem{status}",
             "description": ", ".join(which),
@@ -150,11 +150,15 @@ _TEXTS = {
 def _problems() -> dict[str, Any]:
     """Return the answers that are problems, one a status."""
     found: dict[str, Any] = {}
-    for status in sorted({kind.status for kind in TABLE.values()}):
+    for status in sorted({kind.status for kind in PROBLEM_KINDS.values()}):
         answer: dict[str, Any] = {
-            "description": ", ".join(code for code in TABLE if TABLE[code].status == status),
+            "description": ", ".join(
+                code for code in PROBLEM_KINDS if PROBLEM_KINDS[code].status == status
+            ),
             "content": {
-                "application/problem+json": {"schema": {"$ref": _REF.format(name="Problem")}}
+                "application/problem+json": {
+                    "schema": {"$ref": _REF.format(name=ProblemBody.__name__)}
+                }
             },
         }
         if status in (429, 503):

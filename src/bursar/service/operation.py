@@ -182,7 +182,7 @@ class Endpoint:
             else:
                 answer = await run(self._service, Request(scope, receive))
         except Exception as error:
-            answer = problem_response(error, scope, self._service.settings)
+            answer = problem_response(error, scope, self._service.config)
         if scope["method"] == "HEAD" and isinstance(answer, StreamingResponse):
             answer = _Head(answer)  # a stream of events would never end
         await answer(scope, receive, send)
@@ -190,7 +190,7 @@ class Endpoint:
     def _not_allowed(self, scope: Scope) -> BytesResponse:
         words = f"this address takes {self._allow}, got {scope['method']}"
         answer = problem_response(
-            HTTPProblem("method-not-allowed", words), scope, self._service.settings
+            HTTPProblem("method-not-allowed", words), scope, self._service.config
         )
         answer.headers.append((b"allow", self._allow.encode()))
         return answer

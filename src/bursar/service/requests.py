@@ -183,7 +183,7 @@ async def resolve_decision(service: Service, request: Request, scope: str) -> tu
     if name is None:
         key = require(request, scope)  # before anything is told of what there is
         name = only_campaign(
-            key, decision, await service.look(service.store.find_campaigns, decision)
+            key, decision, await service.run_in_thread(service.store.find_campaigns, decision)
         )
     require(request, scope, name)
     return name, decision

@@ -15,13 +15,13 @@ from bursar.service.config import ServiceConfig
 
 __all__ = [
     "JSON",
-    "TABLE",
+    "PROBLEM_KINDS",
     "BytesResponse",
     "HTTPProblem",
     "ProblemKind",
     "encode",
     "json_response",
-    "members",
+    "problem_body",
     "problem_response",
     "public_message",
 ]
@@ -69,7 +69,7 @@ class ProblemKind(NamedTuple):
     retryable: bool = False
 
 
-TABLE: dict[str, ProblemKind] = {
+PROBLEM_KINDS: dict[str, ProblemKind] = {
     "malformed": ProblemKind(400, "Malformed request"),
     "unauthenticated": ProblemKind(401, "Key missing or not known"),
     "forbidden": ProblemKind(403, "Key may not do this"),
@@ -130,16 +130,16 @@ def problem_response(
         )  # fmt: skip
         body = _body("internal", "something unexpected happened; the log has it", scope, settings)
         return BytesResponse(500, encode(body | {"request_id": request_id}), (_MEDIA,))
-    body = members(error, scope, settings)
+    body = problem_body(error, scope, settings)
     return BytesResponse(body["status"], encode(body), (_MEDIA, *_headers(error)))
 
 
-def members(
+def problem_body(
     error: BursarError, scope: Scope, settings: ServiceConfig | None = None
 ) -> dict[str, Any]:
     """Return the members of a problem, for an answer or for one place of a batch."""
     code = "missing-extra" if isinstance(error, MissingExtra) else error.code
-    code = code if code in TABLE else "error"
+    code = code if code in PROBLEM_KINDS else "error"
     body = _body(code, public_message(error, scope), scope, settings)
     return body | (getattr(error, "extra", None) or {})
 
@@ -153,7 +153,7 @@ def public_message(error: BursarError, scope: Scope) -> str:
 
 
 def _body(code: str, detail: str, scope: Scope, settings: ServiceConfig | None) -> dict[str, Any]:
-    kind = TABLE[code]
+    kind = PROBLEM_KINDS[code]
     return {
         "type": (settings or _DEFAULT).docs_url + code,
         "title": kind.title,

@@ -294,7 +294,7 @@ class SeriesCache:
         self._series: dict[str, Series] = {}
         self._lock = threading.Lock()
 
-    def of(self, name: str, pieces: int = 50) -> Series:
+    def get(self, name: str, pieces: int = 50) -> Series:
         """Return the series of a campaign, brought up to date as far as so many pieces of the log.
 
         What ``complete`` says is whether that was the whole log; ask again for the rest.

@@ -144,20 +144,20 @@ class Service:
     ----------
     storage : str or Store
         "memory", "sqlite:///file.db" or "postgresql://…".
-    settings : Settings, optional
+    config : ServiceConfig, optional
         How it is set up.
     """
 
-    def __init__(self, storage: str | Store, settings: ServiceConfig | None = None) -> None:
+    def __init__(self, storage: str | Store, config: ServiceConfig | None = None) -> None:
         self.store = open_store(storage)
-        self.settings = settings or ServiceConfig()
+        self.config = config or ServiceConfig()
         self.keys = Keys(self.store)
-        self.sessions = Sessions(self.store, self.keys, secure=self.settings.secure_cookies)
-        self.office = CommitWorkers(self.settings.queue, self._served)
+        self.sessions = Sessions(self.store, self.keys, secure=self.config.secure_cookies)
+        self.office = CommitWorkers(self.config.queue, self._served)
         self.metrics = Metrics()
         self.metrics.queue = self.office.waiting
         self.series = SeriesCache(self.store)
-        self.seal = TokenSigner(self.store)
+        self.signer = TokenSigner(self.store)
         self.recent = RecentIds()
         self.stopping = False
         self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="look")
@@ -182,10 +182,10 @@ class Service:
                 found = self._campaigns.setdefault(name, opened_now)
         return found
 
-    async def find(self, name: str) -> Campaign:
+    async def find_campaign(self, name: str) -> Campaign:
         """Return a campaign without keeping the event loop waiting."""
         found = self._campaigns.get(name)
-        return await self.look(self.campaign, name) if found is None else found
+        return await self.run_in_thread(self.campaign, name) if found is None else found
 
     def names(self) -> list[str]:
         """Return the campaigns there are; blocks."""
@@ -193,7 +193,7 @@ class Service:
 
     # work
 
-    async def do(
+    async def submit(
         self, name: str, work: Any, *, urgent: bool = False, deadline: float | None = None
     ) -> Any:
         """Have work done in the line of a campaign, many with one commit; return its result.
@@ -211,10 +211,10 @@ class Service:
         """
         campaign = self._campaigns.get(name)
         if campaign is None:
-            campaign = await self.look(self.campaign, name)
+            campaign = await self.run_in_thread(self.campaign, name)
         return await self.office.do(campaign, work, urgent, deadline)
 
-    async def look(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def run_in_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call what blocks in a thread, and return what it returns."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, lambda: function(*args, **kwargs))
@@ -223,19 +223,19 @@ class Service:
         self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call what changes a campaign in a thread, then wake those who watch it."""
-        result = await self.look(function, *args, **kwargs)
+        result = await self.run_in_thread(function, *args, **kwargs)
         self._ring(name)
         return result
 
     # watching
 
-    async def admits(self, key: Key) -> bool:
+    async def is_admitted(self, key: Key) -> bool:
         """Tell whether a key that was let in is still live; for streams, which outlive requests."""
-        if self.settings.open:
+        if not self.config.require_keys:
             return True
-        if not self.keys.recent():
-            await self.look(self.keys.refresh)
-        return self.keys.named(key.id) is not None
+        if not self.keys.is_recent():
+            await self.run_in_thread(self.keys.refresh)
+        return self.keys.find_by_id(key.id) is not None
 
     async def watch(self, name: str, key: Key) -> AsyncIterator[int | None]:
         """Yield the newest number of the log whenever it grew; None is a sign of life.
@@ -243,16 +243,16 @@ class Service:
         Own commits are seen at once, those of other processes within a second. Ends when the
         service stops, or when the key does.
         """
-        campaign = await self.find(name)
+        campaign = await self.find_campaign(name)
         self._loop = asyncio.get_running_loop()
         bell = self._bells.get(name)
         if bell is None:
             bell = self._bells[name] = ChangeNotifier(
-                lambda: self.look(lambda: campaign.status().seq)
+                lambda: self.run_in_thread(lambda: campaign.status().seq)
             )
         if not self.stopping:
             async for seq in bell.watch():
-                if not await self.admits(key):
+                if not await self.is_admitted(key):
                     return
                 yield seq
 
@@ -262,7 +262,7 @@ class Service:
             bell.ring()
 
     def _served(self, name: str, works: int, seconds: float) -> None:
-        self.metrics.committed(seconds, works)
+        self.metrics.observe_commit(seconds, works)
         self._ring(name)
 
     # the end

@@ -136,38 +136,38 @@ class Metrics:
         self._by_result = {word: self._asks.labels(word) for word in _RESULTS}
         self._by_kind = {word: self._told.labels(word) for word in _KINDS}
 
-    def asked(self, result: str, count: int = 1) -> None:
+    def count_asks(self, result: str, count: int = 1) -> None:
         """Count asks: granted, replayed, or the code of what refused them."""
         child = self._by_result.get(result)
         if child is None:
             child = self._by_result[result] = self._asks.labels(result)
         child.inc(count)
 
-    def outcome(self, kind: str, count: int = 1) -> None:
+    def count_outcomes(self, kind: str, count: int = 1) -> None:
         """Count outcomes: settled, rewarded, replayed, voided and so on, or a code."""
         child = self._by_kind.get(kind)
         if child is None:
             child = self._by_kind[kind] = self._told.labels(kind)
         child.inc(count)
 
-    def committed(self, seconds: float, works: int) -> None:
+    def observe_commit(self, seconds: float, works: int) -> None:
         """Note a commit: how long it took, and for how many calls it was."""
         self._commit.observe(seconds)
         self._size.observe(works)
 
-    def synced(self, seconds: float) -> None:
+    def observe_sync(self, seconds: float) -> None:
         """Note how long it took to make one row durable."""
         self._sync.observe(seconds)
 
-    def mismatched(self, count: int = 1) -> None:
+    def count_mismatches(self, count: int = 1) -> None:
         """Count logs and choices that, made again, came out otherwise."""
         self._mismatches.inc(count)
 
-    def violated(self, count: int) -> None:
+    def count_violations(self, count: int) -> None:
         """Count sums that did not add up."""
         self._violations.inc(count)
 
-    def text(self, service: Service) -> bytes:
+    def to_text(self, service: Service) -> bytes:
         """Return all in Prometheus' text format; reads the store, so not for the event loop."""
         money = CollectorRegistry()
         money.register(_Fixed(gauges(service, self._coins)))

@@ -74,7 +74,7 @@ async def create_campaign_route(service: Service, request: Request) -> BytesResp
         Campaign(given.name, given.budget, arms, storage=service.store, by=by, **rules)
         return before, campaign_body(service.campaign(given.name))
 
-    before, facts = await service.look(make)
+    before, facts = await service.run_in_thread(make)
     place = f"/v1/campaigns/{quote(given.name, safe='')}".encode()
     return json_response(facts, 200 if before else 201, (b"location", place), _etag(facts))
 
@@ -84,10 +84,10 @@ async def list_campaigns(service: Service, request: Request) -> BytesResponse:
     key = require(request, "read")
     limit = read_int(request, "limit", 100, 1, 500)
     after = request.query_params.get("after", "")
-    names = await service.look(service.names)
+    names = await service.run_in_thread(service.names)
     seen = sorted(name for name in names if key.sees(name) and name > after)
     page = seen[:limit]
-    found, damaged = await service.look(_standing, service, page)
+    found, damaged = await service.run_in_thread(_standing, service, page)
     last = page[-1] if len(seen) > limit else None
     return json_response({"campaigns": found, "damaged": damaged, "next": last})
 
@@ -107,7 +107,7 @@ async def show_campaign(service: Service, request: Request) -> BytesResponse:
     """Return a campaign: its money, its rules and what an operator should know."""
     name: str = request.path_params["campaign"]
     require(request, "read", name)
-    facts = await service.look(lambda: campaign_body(service.campaign(name)))
+    facts = await service.run_in_thread(lambda: campaign_body(service.campaign(name)))
     return json_response(facts, 200, _etag(facts))
 
 
@@ -115,7 +115,7 @@ async def show_state(service: Service, request: Request) -> BytesResponse:
     """Return how a campaign stands, for those who look often."""
     name: str = request.path_params["campaign"]
     require(request, "read", name)
-    facts = await service.look(lambda: service.campaign(name).status().as_dict())
+    facts = await service.run_in_thread(lambda: service.campaign(name).status().as_dict())
     return json_response(facts, 200, _etag(facts))
 
 
@@ -127,7 +127,7 @@ async def change_campaign(service: Service, request: Request) -> BytesResponse:
     given = await read_body(request, _CHANGE)
     if given.budget is None and not given.caps:
         raise InvalidInput("a change must have a budget, caps or both, got neither")
-    verb = (await service.find(name)).change
+    verb = (await service.find_campaign(name)).change
     by = request_author(key, given.by)
     await service.change(
         name, verb, budget=given.budget, caps=given.caps, by=by, if_version=version
@@ -155,7 +155,7 @@ async def reconcile_campaign(service: Service, request: Request) -> BytesRespons
     name: str = request.path_params["campaign"]
     key = require(request, "admin", name)
     given = await read_body(request, _GAP)
-    verb = (await service.find(name)).reconcile
+    verb = (await service.find_campaign(name)).reconcile
     by, version = request_author(key, given.by), request_version(request)
     await service.change(name, verb, given.gap, by=by, if_version=version)
     return await _after(service, name)
@@ -165,7 +165,7 @@ async def _act(service: Service, request: Request, verb: str) -> BytesResponse:
     name: str = request.path_params["campaign"]
     key = require(request, "admin", name)
     given = await read_body(request, _ACT)
-    done = getattr(await service.find(name), verb)
+    done = getattr(await service.find_campaign(name), verb)
     await service.change(
         name, done, by=request_author(key, given.by), if_version=request_version(request)
     )
@@ -173,7 +173,7 @@ async def _act(service: Service, request: Request, verb: str) -> BytesResponse:
 
 
 async def _after(service: Service, name: str) -> BytesResponse:
-    facts = await service.look(lambda: campaign_body(service.campaign(name)))
+    facts = await service.run_in_thread(lambda: campaign_body(service.campaign(name)))
     return json_response(facts, 200, _etag(facts))
 
 
@@ -197,7 +197,7 @@ _ARMS_CHANGE = msgspec.json.Decoder(ArmChangeRequest)
 async def list_arms(service: Service, request: Request) -> BytesResponse:
     """Return all arms with counts, money, means and intervals."""
     name = request_campaign(request, "read")
-    found = await service.look((await service.find(name)).arms)
+    found = await service.run_in_thread((await service.find_campaign(name)).arms)
     return json_response({"arms": [arm.as_dict() for arm in found]})
 
 
@@ -206,7 +206,7 @@ async def add_arm(service: Service, request: Request) -> BytesResponse:
     name: str = request.path_params["campaign"]
     key = require(request, "admin", name)
     given = await read_body(request, _ARMS_NEW)
-    campaign = await service.find(name)
+    campaign = await service.find_campaign(name)
     by, version = request_author(key, given.by), request_version(request)
     await service.change(
         name, campaign.add_arm, given.key, given.max_cost, by=by, if_version=version
@@ -220,7 +220,7 @@ async def change_arm(service: Service, request: Request) -> BytesResponse:
     key = require(request, "admin", name)
     given = await read_body(request, _ARMS_CHANGE)
     arm: str = request.path_params["arm"]
-    campaign = await service.find(name)
+    campaign = await service.find_campaign(name)
     by, version = request_author(key, given.by), request_version(request)
     if given.state == "active":
         await service.change(name, campaign.resume_arm, arm, by=by, if_version=version)
@@ -236,14 +236,14 @@ async def retire_arm(service: Service, request: Request) -> BytesResponse:
     name: str = request.path_params["campaign"]
     key = require(request, "admin", name)
     arm: str = request.path_params["arm"]
-    campaign = await service.find(name)
+    campaign = await service.find_campaign(name)
     by, version = request_author(key, request.query_params.get("by", "")), request_version(request)
-    known = {one.key: one.state for one in await service.look(campaign.arms)}
+    known = {one.key: one.state for one in await service.run_in_thread(campaign.arms)}
     if known.get(arm) != "retired":
         await service.change(name, campaign.retire_arm, arm, by=by, if_version=version)
     return await _one(service, name, arm)
 
 
 async def _one(service: Service, name: str, key: str, status: int = 200) -> BytesResponse:
-    arms = await service.look((await service.find(name)).arms)
+    arms = await service.run_in_thread((await service.find_campaign(name)).arms)
     return json_response(next(arm for arm in arms if arm.key == key).as_dict(), status)

@@ -35,7 +35,7 @@ from bursar.service.requests import (
     request_deadline,
     resolve_decision,
 )
-from bursar.service.responses import JSON, BytesResponse, encode, json_response, members
+from bursar.service.responses import JSON, BytesResponse, encode, json_response, problem_body
 from bursar.service.routes.events import page_of
 from bursar.service.schemas import (
     ActRequest,
@@ -81,18 +81,18 @@ async def ask(service: Service, request: Request) -> BytesResponse:
         if given.n is not None or given.ids is not None:
             return await _several(service, request, name, given, key)
         work = ask_command(key, given.among, given.exclude, given.context)
-        decision = await service.do(name, work, deadline=request_deadline(request))
+        decision = await service.submit(name, work, deadline=request_deadline(request))
     except BursarError as error:
-        service.metrics.asked(error.code)
+        service.metrics.count_asks(error.code)
         raise
     request.scope["bursar.decision"] = decision.id
     if key is None:
         service.recent.note(decision.id, name)
-    body = encode(decision_body(name, decision, service.seal))
+    body = encode(decision_body(name, decision, service.signer))
     if decision.replayed:
-        service.metrics.asked("replayed")
+        service.metrics.count_asks("replayed")
         return BytesResponse(200, body, _AGAIN)
-    service.metrics.asked("granted")
+    service.metrics.count_asks("granted")
     return BytesResponse(201, body, _NEW)
 
 
@@ -114,14 +114,14 @@ async def _several(
         raise InvalidInput("give ids or id, not both: ids names each decision, id all of them")
     count = len(ids or ()) if given.n is None else given.n
     work = ask_many_command(count, given.among, given.exclude, given.context, ids)
-    decisions = await service.do(name, work, deadline=request_deadline(request))
+    decisions = await service.submit(name, work, deadline=request_deadline(request))
     again = sum(one.replayed for one in decisions)
-    service.metrics.asked("granted", len(decisions) - again)
-    service.metrics.asked("replayed", again)
+    service.metrics.count_asks("granted", len(decisions) - again)
+    service.metrics.count_asks("replayed", again)
     if ids is None:
         for one in decisions:
             service.recent.note(one.id, name)
-    body = encode({"decisions": [decision_body(name, one, service.seal) for one in decisions]})
+    body = encode({"decisions": [decision_body(name, one, service.signer) for one in decisions]})
     if again and again == len(decisions):
         return BytesResponse(200, body, _AGAIN)
     return BytesResponse(201, body, _NEW)
@@ -141,14 +141,14 @@ async def tell(service: Service, request: Request) -> BytesResponse:
     name, key = await resolve_decision(service, request, "tell")
     given = await read_body(request, _OUTCOME)
     try:
-        config = (await service.find(name)).config
-        orphan = None if given.token is None else service.seal.opened(name, key, given.token)
+        config = (await service.find_campaign(name)).config
+        orphan = None if given.token is None else service.signer.opened(name, key, given.token)
         work = tell_command(
             config, key, given.cost, given.reward, given.report_id, given.rounding, orphan
         )
-        told = await service.do(name, work, urgent=True, deadline=request_deadline(request))
+        told = await service.submit(name, work, urgent=True, deadline=request_deadline(request))
     except BursarError as error:
-        service.metrics.outcome(error.code)
+        service.metrics.count_outcomes(error.code)
         raise
     return _answered(service, name, told, "rewarded" if given.cost is None else "settled")
 
@@ -175,7 +175,7 @@ async def correct(service: Service, request: Request) -> BytesResponse:
     key = require(request, "adjust", name)
     given = await read_body(request, _CORRECTION)
     work = correct_command(
-        (await service.find(name)).config, decision, given.cost, given.reward, given.reason,
+        (await service.find_campaign(name)).config, decision, given.cost, given.reward, given.reason,
         request_author(key, given.by),
     )  # fmt: skip
     return await _done(service, request, name, work, "corrected")
@@ -185,9 +185,9 @@ async def _done(
     service: Service, request: Request, name: str, work: Any, kind: str
 ) -> BytesResponse:
     try:
-        done = await service.do(name, work, urgent=True, deadline=request_deadline(request))
+        done = await service.submit(name, work, urgent=True, deadline=request_deadline(request))
     except BursarError as error:
-        service.metrics.outcome(error.code)
+        service.metrics.count_outcomes(error.code)
         raise
     return _answered(service, name, done, kind)
 
@@ -195,9 +195,9 @@ async def _done(
 def _answered(service: Service, name: str, decision: Decision, kind: str) -> BytesResponse:
     body = encode(decision_body(name, decision))
     if decision.replayed:
-        service.metrics.outcome("replayed")
+        service.metrics.count_outcomes("replayed")
         return BytesResponse(200, body, _AGAIN)
-    service.metrics.outcome(kind)
+    service.metrics.count_outcomes(kind)
     return BytesResponse(200, body, _NEW)
 
 
@@ -208,21 +208,21 @@ def _answered(service: Service, name: str, decision: Decision, kind: str) -> Byt
 async def show_decision(service: Service, request: Request) -> BytesResponse:
     """Return a decision as it stands; with ``why``, what was known when it was made."""
     name, key = await resolve_decision(service, request, "read")
-    campaign = await service.find(name)
+    campaign = await service.find_campaign(name)
     why = read_flag(request, "why")
 
     def look() -> dict[str, Any]:
         found: dict[str, Any] = msgspec.structs.asdict(
-            decision_body(name, campaign.decision(key), service.seal)
+            decision_body(name, campaign.decision(key), service.signer)
         )
         if why:
             explanation = campaign.explain(key)
             if not explanation.verified:
-                service.metrics.mismatched()
+                service.metrics.count_mismatches()
             found["why"] = explanation.as_dict()
         return found
 
-    return json_response(await service.look(look))
+    return json_response(await service.run_in_thread(look))
 
 
 async def list_decisions(service: Service, request: Request) -> BytesResponse:
@@ -231,9 +231,9 @@ async def list_decisions(service: Service, request: Request) -> BytesResponse:
     limit = read_int(request, "limit", 100, 1, 1000)
     after = read_int(request, "after", 0, 0, 10**17)
     only_open = read_flag(request, "open")
-    campaign = await service.find(name)
+    campaign = await service.find_campaign(name)
     look = _open if only_open else _all
-    found, more = await service.look(look, campaign, after, limit)
+    found, more = await service.run_in_thread(look, campaign, after, limit)
     return json_response({"decisions": found, "next": found[-1].seq if more else None})
 
 
@@ -269,10 +269,10 @@ async def tell_many(service: Service, request: Request) -> BytesResponse:
             name = one.campaign or service.recent.get(one.decision)
             name = name or only_campaign(key, one.decision, owners[one.decision])
             require(request, "tell", name)
-            config = (await service.find(name)).config
+            config = (await service.find_campaign(name)).config
             work = tell_command(
                 config, one.decision, one.cost, one.reward, one.report_id, one.rounding,
-                None if one.token is None else service.seal.opened(name, one.decision, one.token),
+                None if one.token is None else service.signer.opened(name, one.decision, one.token),
             )  # fmt: skip
             groups.setdefault(name, []).append((place, work))
         except BursarError as error:
@@ -294,7 +294,7 @@ async def void_many(service: Service, request: Request) -> BytesResponse:
     ids = given.ids
     if ids is None:
         since = datetime.now(UTC) - timedelta(seconds=given.older_than or 0.0)
-        held = await service.look((await service.find(name)).holds)
+        held = await service.run_in_thread((await service.find_campaign(name)).holds)
         ids = [one.id for one in held if one.at <= since][:_MOST]
     results: list[Any] = [None] * len(ids)
     works = []
@@ -319,7 +319,7 @@ async def _owners(service: Service, given: Sequence[OutcomeReport]) -> dict[str,
     if not lost:
         return {}
     find = service.store.find_campaigns
-    return await service.look(lambda: {one: find(one) for one in lost})
+    return await service.run_in_thread(lambda: {one: find(one) for one in lost})
 
 
 async def _serve(
@@ -341,7 +341,7 @@ async def _serve(
         return found
 
     try:
-        found = await service.do(name, each, urgent=True, deadline=deadline)
+        found = await service.submit(name, each, urgent=True, deadline=deadline)
     except BursarError as error:
         found = [error] * len(works)
     for (place, _), one in zip(works, found, strict=True):
@@ -354,10 +354,10 @@ def _results(
     shown_ones = []
     for name, one in results:
         if isinstance(one, BursarError):
-            service.metrics.outcome(one.code)
-            problem = members(one, request.scope, service.settings)
+            service.metrics.count_outcomes(one.code)
+            problem = problem_body(one, request.scope, service.config)
             shown_ones.append({"status": problem["status"], "problem": problem})
         else:
-            service.metrics.outcome("replayed" if one.replayed else kind)
+            service.metrics.count_outcomes("replayed" if one.replayed else kind)
             shown_ones.append({"status": 200, "decision": decision_body(name, one)})
     return shown_ones

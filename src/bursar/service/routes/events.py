@@ -67,8 +67,8 @@ async def _page(
 ) -> BytesResponse:
     limit = read_int(request, "limit", 1000, 1, 10_000)
     after = read_int(request, "after", 0, 0, 10**17)
-    campaign = await service.find(name)
-    found, more = await service.look(page_of, campaign, after, limit, kinds)
+    campaign = await service.find_campaign(name)
+    found, more = await service.run_in_thread(page_of, campaign, after, limit, kinds)
     return json_response({"events": found, "next": more})
 
 
@@ -76,16 +76,18 @@ async def forecast(service: Service, request: Request) -> BytesResponse:
     """Return what the rest of the budget may bring, and when it will be used up."""
     name = request_campaign(request, "read")
     days = read_seconds("days", request.query_params.get("days"))
-    campaign = await service.find(name)
-    return json_response((await service.look(campaign.forecast, days)).as_dict())
+    campaign = await service.find_campaign(name)
+    return json_response((await service.run_in_thread(campaign.forecast, days)).as_dict())
 
 
 async def series(service: Service, request: Request) -> BytesResponse:
     """Return the history of a campaign in at most so many points."""
     name = request_campaign(request, "read")
     points = read_int(request, "points", 500, 2, 2000)
-    await service.find(name)
-    return json_response(await service.look(lambda: service.series.of(name).as_dict(points)))
+    await service.find_campaign(name)
+    return json_response(
+        await service.run_in_thread(lambda: service.series.get(name).as_dict(points))
+    )
 
 
 # ==== service.stream
@@ -114,9 +116,9 @@ async def stream(service: Service, request: Request) -> StreamingResponse:
                 "invalid", f"Last-Event-ID must be the number of an event, got {last!r}"
             )
         after = int(last)
-    campaign = await service.find(name)
+    campaign = await service.find_campaign(name)
     if after == -1:
-        after = (await service.look(campaign.status)).seq
+        after = (await service.run_in_thread(campaign.status)).seq
     kinds = frozenset(request.query_params.getlist("kind"))
     return StreamingResponse(_events(service, name, key, after or 0, kinds), headers=_HEADERS)
 
@@ -124,14 +126,14 @@ async def stream(service: Service, request: Request) -> StreamingResponse:
 async def _events(
     service: Service, name: str, key: Key, after: int, kinds: frozenset[str]
 ) -> AsyncIterator[bytes]:
-    campaign = await service.find(name)
+    campaign = await service.find_campaign(name)
     yield b"retry: 2000\n: events of the log follow\n\n"
     async for newest in service.watch(name, key):
         if newest is None:
             yield b": still here\n\n"
             continue
         while after < newest and not service.stopping:
-            piece = await service.look(
+            piece = await service.run_in_thread(
                 lambda seq: list(islice(campaign.events(seq), _PIECE)), after
             )
             if not piece:
@@ -161,7 +163,7 @@ async def export(service: Service, request: Request) -> StreamingResponse:
     """Send the log; times are µs since 1970, money is in units."""
     name = request_campaign(request, "read")
     kind = read_choice(request, "format", "jsonl", tuple(_KINDS))
-    campaign = await service.find(name)
+    campaign = await service.find_campaign(name)
     if kind == "parquet":
         import_extra("pyarrow")  # say now that it is missing, not in the middle
     pieces = {"jsonl": _lines, "csv": _rows, "parquet": _parquet}[kind](campaign)

@@ -44,7 +44,7 @@ class _Readiness:
             raise HTTPProblem("stopping", "the service is stopping; use another one")
         if time.monotonic() - self._at >= _LASTS:
             self._at = time.monotonic()
-            self._error = await service.look(_written, service)
+            self._error = await service.run_in_thread(_written, service)
         if self._error is not None:
             raise self._error
         return json_response({"status": "ready"})
@@ -56,7 +56,7 @@ def _written(service: Service) -> BursarError | None:
         service.store.ping()
     except BursarError as error:
         return error
-    service.metrics.synced(time.perf_counter() - start)
+    service.metrics.observe_sync(time.perf_counter() - start)
     return None
 
 
@@ -64,7 +64,9 @@ async def _metrics(service: Service, request: Request) -> ASGIApp:
     key = require(request, "read")
     if key.campaigns is not None:
         raise Forbidden(f"key {key.id!r} is for some campaigns only; metrics are of all")
-    return BytesResponse(200, await service.look(service.metrics.text, service), (_TEXT,))
+    return BytesResponse(
+        200, await service.run_in_thread(service.metrics.to_text, service), (_TEXT,)
+    )
 
 
 def health_body() -> list[Operation]:

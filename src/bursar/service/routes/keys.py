@@ -25,7 +25,7 @@ _ROTATION = msgspec.json.Decoder(RotationRequest)
 async def list_keys(service: Service, request: Request) -> BytesResponse:
     """Return every key there is or was, without secrets."""
     mine = require(request, "keys")
-    found = await service.look(service.keys.all)
+    found = await service.run_in_thread(service.keys.list_all)
     return json_response({"keys": [one.as_dict() for one in found if mine.covers(one)]})
 
 
@@ -46,7 +46,7 @@ async def create_key(service: Service, request: Request) -> BytesResponse:
             by=mine.id,
         )  # fmt: skip
 
-    key, token = await service.look(make)
+    key, token = await service.run_in_thread(make)
     return json_response(key.as_dict() | {"token": token}, 201)
 
 
@@ -56,7 +56,7 @@ async def rotate_key(service: Service, request: Request) -> BytesResponse:
     given = await read_body(request, _ROTATION)
     id: str = request.path_params["key"]
     await _mine(service, mine, id)
-    key, token = await service.look(service.keys.rotate, id, given.grace, mine.id)
+    key, token = await service.run_in_thread(service.keys.rotate, id, given.grace, mine.id)
     return json_response(key.as_dict() | {"token": token}, 201)
 
 
@@ -65,8 +65,8 @@ async def revoke_key(service: Service, request: Request) -> BytesResponse:
     mine = require(request, "keys")
     id: str = request.path_params["key"]
     await _mine(service, mine, id)
-    return json_response((await service.look(service.keys.revoke, id, mine.id)).as_dict())
+    return json_response((await service.run_in_thread(service.keys.revoke, id, mine.id)).as_dict())
 
 
 async def _mine(service: Service, mine: Key, id: str) -> None:
-    check_grant(mine, await service.look(service.keys.get, id))
+    check_grant(mine, await service.run_in_thread(service.keys.get, id))
