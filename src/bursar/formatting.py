@@ -21,7 +21,7 @@ __all__ = [
 def format_money(amount: Decimal, currency: str = "") -> str:
     """Return an amount for people: exact, with thousands separators, cents at least.
 
-    >>> money(Decimal("1234567.500000"), "USD"), money(Decimal("-0.004100"))
+    >>> format_money(Decimal("1234567.500000"), "USD"), format_money(Decimal("-0.004100"))
     ('1,234,567.50 USD', '−0.0041')
     """
     # normalize() rounds to the context's digits; the zeros are cut off by hand instead
@@ -35,7 +35,7 @@ def format_money(amount: Decimal, currency: str = "") -> str:
 def format_number(value: float | None) -> str:
     """Return a number with three digits, or a dash if there is none.
 
-    >>> number(31.24), number(0.004567), number(1234567.0), number(-2.0), number(None)
+    >>> format_number(31.24), format_number(0.004567), format_number(1234567.0), format_number(-2.0), format_number(None)
     ('31.2', '0.00457', '1,230,000', '−2', '–')
     """
     if value is None or math.isnan(value):
@@ -53,7 +53,7 @@ def format_number(value: float | None) -> str:
 def format_count(value: int) -> str:
     """Return a whole number with thousands separators.
 
-    >>> count(12345)
+    >>> format_count(12345)
     '12,345'
     """
     return f"{value:,}"
@@ -62,7 +62,7 @@ def format_count(value: int) -> str:
 def pluralize(value: int, one: str, many: str = "") -> str:
     """Return a count with its noun.
 
-    >>> plural(1, "hold"), plural(2000, "hold"), plural(0, "entry", "entries")
+    >>> pluralize(1, "hold"), pluralize(2000, "hold"), pluralize(0, "entry", "entries")
     ('1 hold', '2,000 holds', '0 entries')
     """
     return f"{value:,} {one if value == 1 else many or one + 's'}"
@@ -71,7 +71,7 @@ def pluralize(value: int, one: str, many: str = "") -> str:
 def format_percent(share: float | None) -> str:
     """Return a share as a percentage.
 
-    >>> percent(0.1234), percent(0.0004), percent(1.0), percent(None)
+    >>> format_percent(0.1234), format_percent(0.0004), format_percent(1.0), format_percent(None)
     ('12.3%', 'under 0.1%', '100%', '–')
     """
     if share is None:
@@ -84,7 +84,7 @@ def format_percent(share: float | None) -> str:
 def format_time(at: datetime | None) -> str:
     """Return a time with its zone.
 
-    >>> moment(datetime(2026, 11, 16, 5, 4, 3, tzinfo=UTC))
+    >>> format_time(datetime(2026, 11, 16, 5, 4, 3, tzinfo=UTC))
     '2026-11-16 05:04:03 UTC'
     """
     if at is None:
@@ -101,7 +101,7 @@ _UNITS = ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute"), (1.0, "second"
 def format_duration(seconds: float) -> str:
     """Return how long something takes, in the largest unit that fits.
 
-    >>> duration(5), duration(90), duration(7200), duration(86400 * 3.5), duration(0.2)
+    >>> format_duration(5), format_duration(90), format_duration(7200), format_duration(86400 * 3.5), format_duration(0.2)
     ('5 seconds', '1 minute', '2 hours', '3 days', 'under a second')
     """
     for size, name in _UNITS:
@@ -113,7 +113,7 @@ def format_duration(seconds: float) -> str:
 def format_ago(at: datetime | None, now: datetime) -> str:
     """Return how long ago something was.
 
-    >>> ago(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 2, tzinfo=UTC))
+    >>> format_ago(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 2, tzinfo=UTC))
     '2 minutes ago'
     """
     if at is None:

@@ -14,7 +14,7 @@ import bursar
 from bursar.errors import BursarError, InvalidInput
 from bursar.experiments import FINE_SHARES, experiment, full, quick, read, run, text
 from bursar.experiments.catalog import PAPER
-from bursar.experiments.cells import CellStore, code_digest
+from bursar.experiments.cells import CellStore, code_digest, read_statements
 from bursar.experiments.runner import DRAWING, plan_run, threads
 from bursar.experiments.toml import policies_of, read_code
 from bursar.simulation import arrow
@@ -240,6 +240,16 @@ def test_other_code_does_not_take_old_parts(tmp_path, monkeypatch):
     monkeypatch.setattr("bursar.experiments.cells.code_digest", lambda: "another version")
     assert len(plan_run(small(), CellStore(tmp_path)).missing) == 6
     assert len(code_digest()) == 20
+
+
+def test_the_digest_of_code_sees_statements_but_not_prose():
+    source = (
+        '"""Doc."""\nimport os\n__all__ = ["f"]\nX = 1\ndef f(x):\n    """Say."""\n    return x\n'
+    )
+    same = "# moved\nX = 1\n\n\ndef f(x):\n    # why\n    return x\n"
+    other = same.replace("return x", "return -x")
+    assert list(read_statements(source)) == list(read_statements(same))
+    assert list(read_statements(same)) != list(read_statements(other))
 
 
 def test_a_part_that_was_cut_off_is_computed_again(tmp_path):

@@ -247,7 +247,7 @@ def test_the_commands_write_figures_and_a_report(which, tmp_path, monkeypatch):
         settings=tuple(place for place in whole.plan.settings if place.name in few),
         policies=tuple(map(bursar.policy, ["omega-star-ucb:rho=0.25", "bts"])),
     )
-    monkeypatch.setattr(f"bursar.cli.reproduce.{which}", lambda *_: small)
+    monkeypatch.setattr(f"bursar.cli.reproduce.{which}_experiment", lambda *_: small)
     monkeypatch.setenv("BURSAR_DATA", str(tmp_path))
     done = typed("reproduce", "--" + which.replace("_", "-"), "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output

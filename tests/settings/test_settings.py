@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from ads import the_file
 
-from bursar.cli import simulate as cli_settings
+from bursar.cli.simulate import settings_command
 from bursar.errors import InvalidInput, MissingData, UnknownSetting
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli
 from bursar.settings import SETTINGS, Setting, list_settings, setting
@@ -184,7 +184,7 @@ def test_without_data_the_way_to_it_is_told(tmp_path, monkeypatch):
 
 
 def test_the_command_lists_them_all(capsys):
-    cli_settings.settings_command(as_json=True)
+    settings_command(as_json=True)
     rows = json.loads(capsys.readouterr().out)
     for kind, names in (("changing", CHANGING), ("family", FAMILIES)):
         assert [row["name"] for row in rows if row["kind"] == kind] == list(names)
@@ -194,7 +194,7 @@ def test_the_command_lists_them_all(capsys):
     assert rows[0]["problems"] == 1
     assert rows[-1]["problems"] == 19
     assert [row["needs_data"] for row in rows] == [False] * 9 + [True] * 2
-    cli_settings.settings_command(as_json=False)
+    settings_command(as_json=False)
     shown = capsys.readouterr().out
     assert all(name in shown for name in SETTINGS)
     assert "2…93" in shown

@@ -13,6 +13,7 @@ import bursar
 from bursar.cli import app
 from bursar.errors import InvalidInput, UnknownSetting
 from bursar.experiments import nonstationary_experiment as experiment
+from bursar.jit.rng import uniform
 from bursar.paper.analysis.nonstationary import sweeps, verdicts
 from bursar.paper.figures.regret import changing as figure
 from bursar.paper.report.summary import describe_nonstationary
@@ -50,8 +51,8 @@ def test_regret_is_against_the_best_arm_at_the_time():
         row = TWO.moment(spent / 80.0)
         best = (TWO.rewards[row] / TWO.costs[row]).max()
         regret += TWO.costs[row, arm] * best - TWO.rewards[row, arm]
-        bursar.stream.uniform(luck[arm])  # the reward's number
-        spent += float(bursar.stream.uniform(luck[arm]) < TWO.costs[row, arm])
+        uniform(luck[arm])  # the reward's number
+        spent += float(uniform(luck[arm]) < TWO.costs[row, arm])
     assert spent == game.spent[-1]
     assert regret == pytest.approx(game.regret[-1], rel=1e-12)
 

@@ -180,7 +180,7 @@ def check_text(name: str, value: str, least: int = 0, most: int = 1000) -> str:
 def printable(text: str) -> str:
     r"""Return a text with whatever UTF-8 cannot write spelt out.
 
-    >>> safe("half a pair: " + chr(0xD83D))
+    >>> printable("half a pair: " + chr(0xD83D))
     'half a pair: \\ud83d'
     """
     return text.encode(errors="backslashreplace").decode()

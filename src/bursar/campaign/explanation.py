@@ -169,7 +169,7 @@ def write_sentences(case: SentenceInput) -> tuple[str, ...]:
 def format_index(value: float) -> str:
     """Return a number for people: three digits, no more.
 
-    >>> number(31.24), number(0.004567), number(1234567.0), number(-2.0)
+    >>> format_index(31.24), format_index(0.004567), format_index(1234567.0), format_index(-2.0)
     ('31.2', '0.00457', '1,230,000', '-2')
     """
     if not math.isfinite(value):
@@ -185,7 +185,7 @@ def format_index(value: float) -> str:
 def join_words(words: Sequence[str]) -> str:
     """Return words as a list in a sentence.
 
-    >>> listed(["a", "b", "c"])
+    >>> join_words(["a", "b", "c"])
     'a, b and c'
     """
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -109,7 +109,7 @@ def per_cost(reward: Floats, cost: Floats) -> Floats:
 def to_plain(value: Any) -> Any:
     """Return a value as texts, numbers, lists and dictionaries; what is infinite becomes None.
 
-    >>> plain({"spent": Decimal("1.50"), "bound": math.inf})
+    >>> to_plain({"spent": Decimal("1.50"), "bound": math.inf})
     {'spent': '1.50', 'bound': None}
     """
     if isinstance(value, float):

@@ -103,7 +103,7 @@ class ProgressDisplay:
 def format_span(seconds: float) -> str:
     """Return a span of time in words a person reads at a glance.
 
-    >>> span(8.4), span(75), span(7300)
+    >>> format_span(8.4), format_span(75), format_span(7300)
     ('8 s', '1 min 15 s', '2 h 1 min')
     """
     whole = round(seconds)

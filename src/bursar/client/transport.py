@@ -148,7 +148,7 @@ class Retry:
 def retry_delay(header: str | None) -> float:
     """Return the seconds that a Retry-After header asks for.
 
-    >>> waiting_time("2"), waiting_time(None), waiting_time("soon")
+    >>> retry_delay("2"), retry_delay(None), retry_delay("soon")
     (2.0, 0.0, 0.0)
     """
     text = (header or "").strip()

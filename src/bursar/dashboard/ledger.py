@@ -62,7 +62,7 @@ class Finding:
 def parse_bill(text: str, coin: Coin) -> dict[str, int]:
     r"""Return what a bill says, in units by decision; lines of one decision are added up.
 
-    >>> parsed("id,amount\na,0.10\na,0.05", Coin(2))
+    >>> parse_bill("id,amount\na,0.10\na,0.05", Coin(2))
     {'a': 15}
     """
     sample = text.lstrip("\ufeff").strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import time
@@ -34,12 +35,12 @@ __all__ = [
     "code_digest",
     "compute",
     "digest",
+    "read_statements",
     "safe_name",
     "tasks",
 ]
 
-_SOURCES = ("arms", "bounds", "compiled", "divergence", "horizon", "region", "stream", "simulate",
-            "engine", "policies", "problems", "settings")  # fmt: skip
+_SOURCES = ("jit", "policies", "problems", "settings", "simulation")
 
 
 class CellTask(NamedTuple):
@@ -84,14 +85,39 @@ def digest(*parts: Any) -> str:
 
 @cache
 def code_digest() -> str:
-    """Return the version of what computes: bursar, its sources, numpy and numba."""
+    """Return a digest of the code that computes results: bursar's own, NumPy and Numba.
+
+    It covers the statements of the modules but not where they stand: moving a function, an import,
+    a comment or a docstring does not discard cached results.
+    """
     home = Path(__file__).parent.parent
-    found = hashlib.sha256(f"{__version__} {np.__version__} {numba.__version__}".encode())
-    for name in _SOURCES:
-        place = home / name
-        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]:
-            found.update(file.relative_to(home).as_posix().encode() + file.read_bytes())
-    return found.hexdigest()[:20]
+    files = (file for name in _SOURCES for file in (home / name).rglob("*.py"))
+    statements = sorted(text for file in files for text in read_statements(file.read_text("utf-8")))
+    versions = f"{__version__} {np.__version__} {numba.__version__}"
+    return hashlib.sha256("\n".join([versions, *statements]).encode()).hexdigest()[:20]
+
+
+def read_statements(source: str) -> Iterator[str]:
+    """Yield the top-level statements of a module without imports, ``__all__`` and docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):  # a lambda's body is an expression
+            node.body = [one for one in body if not _is_text(one)]  # type: ignore[attr-defined]
+    for statement in tree.body:
+        exported = (
+            isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__"
+        )
+        if not exported and not isinstance(statement, ast.Import | ast.ImportFrom):
+            yield ast.dump(statement)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
 
 
 def cell(what: Experiment, which: int, repetition: int, identity: str) -> str:

@@ -146,7 +146,7 @@ _NETWORK = re.compile(
 def ledger_path(url: str | os.PathLike[str]) -> Path:
     """Return the file that a URL or path stands for.
 
-    >>> path_of("sqlite:///spend.db"), path_of("sqlite:////var/lib/spend.db")
+    >>> ledger_path("sqlite:///spend.db"), ledger_path("sqlite:////var/lib/spend.db")
     (PosixPath('spend.db'), PosixPath('/var/lib/spend.db'))
     """
     text = os.fspath(url)
@@ -186,7 +186,7 @@ def file_system_of(folder: Path, mounts: str | None = None) -> str:
     Linux tells; on other systems a ledger on a network drive is not noticed.
 
     >>> root, share = "1 0 0:1 / / rw - ext4 sda rw", "2 1 0:2 / /mnt/x rw - nfs4 host:/ rw"
-    >>> file_system(Path("/mnt/x/y"), f"{root}{chr(10)}{share}")
+    >>> file_system_of(Path("/mnt/x/y"), f"{root}{chr(10)}{share}")
     'nfs4'
     """
     if mounts is None:

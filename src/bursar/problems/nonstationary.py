@@ -39,7 +39,7 @@ class Nonstationary(Problem):
 
     Examples
     --------
-    >>> world = Changing([0, 0.5], reward=[[0.8, 0.3], [0.2, 0.3]], cost=[[0.5, 0.5], [0.5, 0.5]])
+    >>> world = Nonstationary([0, 0.5], reward=[[0.8, 0.3], [0.2, 0.3]], cost=[[0.5, 0.5], [0.5, 0.5]])
     >>> world.best_at(0.1), world.best_at(0.9)
     (0, 1)
     >>> round(world.rate, 3)

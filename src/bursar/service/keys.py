@@ -61,7 +61,7 @@ def new_token(id: str) -> str:
 def token_id(token: str) -> str:
     """Return the id in a token, or ``""`` if it is none of ours.
 
-    >>> id_of("bursar_k7_" + "x" * 43), id_of("Basic cm9vdA==")
+    >>> token_id("bursar_k7_" + "x" * 43), token_id("Basic cm9vdA==")
     ('k7', '')
     """
     if not token.startswith(_PREFIX):

@@ -210,7 +210,7 @@ _ENCODER = msgspec.json.Encoder(enc_hook=repr)
 def scrub(text: str) -> str:
     """Return a text without secrets.
 
-    >>> scrubbed("lost postgresql://ada:secret@db/spend")
+    >>> scrub("lost postgresql://ada:secret@db/spend")
     'lost postgresql://ada:…@db/spend'
     """
     if "bursar_" in text or "://" in text or "earer " in text:  # the pattern itself is slow

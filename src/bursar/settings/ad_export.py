@@ -305,7 +305,7 @@ def parse_ad_export(
     ... Total;2.000;€ 400,50;44
     ... '''
     >>> columns = Columns("clicks", "spent", "sales", arm=("ad",))
-    >>> export = parse(text.encode(), "ads.csv", columns)
+    >>> export = parse_ad_export(text.encode(), "ads.csv", columns)
     >>> print(*export.words(), sep="\n")
     ads.csv: 2 of 4 lines are used: 2 arms.
     Left out: 1 line, a line of totals (line 5).

@@ -58,7 +58,7 @@ def list_settings() -> list[Setting]:
 
     Examples
     --------
-    >>> [str(one) for one in settings()][:3]
+    >>> [str(one) for one in list_settings()][:3]
     ['S-Br-10', 'S-Br-50', 'S-Br-100']
     """
     return list(SETTINGS.values())

@@ -142,9 +142,9 @@ def nonstationary_setting(name: str) -> NonstationarySetting:
 
     Examples
     --------
-    >>> changing("C-abrupt-10:changes=8").amount
+    >>> nonstationary_setting("C-abrupt-10:changes=8").amount
     8.0
-    >>> changing("C-abrupt-10:change=8")
+    >>> nonstationary_setting("C-abrupt-10:change=8")
     Traceback (most recent call last):
     bursar.errors.UnknownSetting: C-abrupt-10 has no option 'change'; did you mean 'changes'?
     """

@@ -146,7 +146,7 @@ def some_of(findings: Sequence[str]) -> str:
 def list_words(items: Sequence[str], most: int = 4) -> str:
     """Return a few items as words.
 
-    >>> listed(["a", "b", "c"], most=2), listed(["a", "b"])
+    >>> list_words(["a", "b", "c"], most=2), list_words(["a", "b"])
     ('a, b and 1 more', 'a and b')
     """
     if len(items) > most:
@@ -188,7 +188,7 @@ STAR_QUARTER, STAR_ONE = star(0.25), star(1.0)
 def spoken_name(slug: str) -> str:
     """Return a policy as a sentence names it.
 
-    >>> spoken("omega-star-ucb:rho=0.25"), spoken("bts")
+    >>> spoken_name("omega-star-ucb:rho=0.25"), spoken_name("bts")
     ('ω*-UCB(1/4)', 'BTS')
     """
     policy = policy_of(slug)

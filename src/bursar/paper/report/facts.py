@@ -189,7 +189,7 @@ def name(slug: str) -> str:
 def spoken_label(slug: str) -> str:
     """Return what a policy is called within a sentence.
 
-    >>> spoken("omega-star-ucb:rho=0.25"), spoken("bts")
+    >>> spoken_label("omega-star-ucb:rho=0.25"), spoken_label("bts")
     ('ω*-UCB (ρ = 1/4)', 'BTS')
     """
     first, comma, rest = name(slug).partition(", ")
