@@ -214,7 +214,7 @@ def _round_robin(learner: Learner, order: Any, turn: int, rounds: int) -> None:
 def _indices(policy: Policy, n: Any, r: Any, c: Any, share: float, plays: float) -> Any:
     """Indices of arms whose variance is a share of the largest possible one."""
     told: dict[str, Any] = {"budget": _BUDGET}
-    if "min_cost" in policy.needs and getattr(policy, "min_cost", None) is None:
+    if "min_cost" in policy.unmet_needs:
         policy = policy.but(min_cost=_MIN_COST)
     return policy.indices(
         n=n,

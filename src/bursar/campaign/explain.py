@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from bursar.campaign.learner import CampaignLearner
 from bursar.campaign.records import Balance
 from bursar.campaign.state import State, day_of
 from bursar.campaign.views import make_arm_views
-from bursar.jit.bounds import eta_of, lower, upper
 from bursar.ledger import Store
 from bursar.policies import kernels
 
@@ -31,17 +30,6 @@ class Index(NamedTuple):
     value: float
     reward_bound: float | None = None
     cost_bound: float | None = None
-
-
-class _Arm(NamedTuple):
-    n: float
-    r: float
-    c: float
-    vr: float
-    vc: float
-
-
-Bounds = tuple[float, float]
 
 
 def indices(brain: CampaignLearner, among: Sequence[int]) -> list[Index] | None:
@@ -64,15 +52,14 @@ def indices(brain: CampaignLearner, among: Sequence[int]) -> list[Index] | None:
     mine = np.array([k for k in among if n[k] > 0.0], dtype=np.intp)
     now = policy._now(p, plays, seen[mine], float(brain.game["spent"][0]))
     values = brain.scale.ratio_out(kernels.of(type(policy), "tabulate")(p, *columns, now))
-    split = _SPLITS.get(policy.name)
-    found = []
-    for value, *numbers in zip(values.tolist(), *(one.tolist() for one in columns), strict=True):
-        arm = _Arm(*numbers)
-        if split is None or arm.n == 0.0:
+    scale, found = brain.scale, []
+    for value, *arm in zip(values.tolist(), *(one.tolist() for one in columns), strict=True):
+        plays, r, c, vr, vc = arm
+        bounds = policy.bounds(p, plays, r, c, vr, vc, now) if plays > 0.0 else None
+        if bounds is None:
             found.append(Index(value))
         else:
-            reward, cost = split(p, arm, now, policy.uses_variance)
-            scale = brain.scale
+            reward, cost = bounds
             found.append(
                 Index(
                     value,
@@ -81,36 +68,6 @@ def indices(brain: CampaignLearner, among: Sequence[int]) -> list[Index] | None:
                 )
             )
     return found
-
-
-def _omega(p: Any, arm: _Arm, z2: float, variances: bool) -> Bounds:
-    trusted = variances and arm.n >= p.min_samples
-    eta_reward = eta_of(arm.r, 1.0 - arm.r, arm.vr, p.eta_min) if trusted else 1.0
-    eta_cost = eta_of(arm.c, 1.0 - arm.c, arm.vc, p.eta_min) if trusted else 1.0
-    return (
-        float(upper(arm.r, 1.0 - arm.r, z2 * eta_reward / arm.n)),
-        float(lower(arm.c, 1.0 - arm.c, z2 * eta_cost / arm.n)),
-    )
-
-
-def _hoeffding(p: Any, arm: _Arm, now: float, variances: bool) -> Bounds:
-    radius = now / math.sqrt(arm.n)
-    return min(arm.r + radius, 1.0), max(arm.c - radius, 0.0)
-
-
-def _density(p: Any, arm: _Arm, now: float, variances: bool) -> Bounds:
-    return arm.r + now / math.sqrt(arm.n), arm.c
-
-
-_SPLITS: dict[str, Callable[[Any, _Arm, Any, bool], Bounds]] = {
-    "omega-ucb": _omega,
-    "omega-star-ucb": _omega,
-    "m-ucb": _hoeffding,
-    "c-ucb": _density,
-    "kube": _density,
-    "fractional-kube": _density,
-}
-"""Policies whose index is a bound of the reward over a bound of the cost."""
 
 
 class _Room(NamedTuple):
@@ -132,7 +89,7 @@ def explain_decision(store: Store, name: str, decision: str) -> Explanation:
     arm = options[asked.body["arm"]]
     verified, now = replay_ask(state, asked)  # the last look: it spoils the state
     case = SentenceInput(
-        arm, tuple(options), how, str(state.brain.policy.name), config.explore, wanted,
+        arm, tuple(options), how, state.brain.policy, config.explore, wanted,
         past.failure, coin.shown(max(room.units, 0)), room.by, verified, now,
     )  # fmt: skip
     return Explanation(
@@ -212,4 +169,4 @@ def _how(past: PastAsk, options: list[Option], fits: list[int]) -> tuple[str, st
     policy = brain.policy
     if policy.index is not None and any(options[number].tried == 0 for number in fits):
         return "first", wanted
-    return ("index" if policy.index is not None and policy.choose is None else "drawn"), wanted
+    return ("index" if policy.takes_largest_index else "drawn"), wanted

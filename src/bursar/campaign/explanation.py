@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from bursar.campaign.views import ArmView, to_plain
+from bursar.policies import Policy
 
 __all__ = [
     "Explanation",
@@ -132,7 +133,7 @@ class SentenceInput(NamedTuple):
     arm: Option
     options: tuple[Option, ...]
     how: str
-    policy: str
+    policy: Policy
     explore: float
     wanted: str | None
     failure: str | None
@@ -289,12 +290,7 @@ def _first(case: SentenceInput) -> tuple[str, ...]:
 
 def _drawn(case: SentenceInput) -> tuple[str, ...]:
     count = len(case.rivals) + 1
-    if case.policy == "uniform":
-        why = f"{case.arm.key} was drawn at random: uniform gives {count} arms the same chance."
-    else:
-        why = f"{case.arm.key} was drawn at random: {case.policy} draws among {count} arms," + (
-            " those that look good more often."
-        )
+    why = f"{case.arm.key} was drawn at random: {case.policy.describe_draw(count)}."
     return why, _left_out(case) or _standing(case)
 
 

@@ -126,7 +126,7 @@ def make_forecast_input(turn: Transaction) -> ForecastInput:
         np.array([arm.open for arm in state.arms], dtype=np.float64),
         np.array(state.brain.open, dtype=np.float64),
         np.inf if state.day_cap is None else state.day_cap * unit,
-        state.brain.policy.name != "uniform",
+        state.brain.policy.learns,
         state.config.seed,
     )
     keys = tuple(arm.key for arm in state.arms)

@@ -48,7 +48,7 @@ class CampaignLearner:
     ) -> None:
         self.policy = policy
         # whether it plays the arm of the largest index
-        self.has_index = policy.index is not None and policy.choose is None
+        self.has_index = policy.takes_largest_index
         self.reward_range = reward_range
         self.arms: Arms = new_arms(0)
         self._seen: Arms = new_arms(0)
@@ -146,9 +146,7 @@ class CampaignLearner:
 
     def certainty(self, arms: int) -> float | None:
         """Return how likely the policy's choice was, if that can be known; ties apart."""
-        if self.has_index:
-            return 1.0
-        return 1.0 / arms if self.policy.name == "uniform" else None
+        return self.policy.choice_probability(arms)
 
     def equals(self, allowed: Sequence[int]) -> list[int]:
         """Return the arms among which an index policy draws: those of the largest index."""

@@ -66,8 +66,8 @@ class Statistics(NamedTuple):
         return low, high
 
 
-def make_statistics(state: State, trust: bool | None = None) -> Statistics:
-    """Return the columns; ``trust``: whether variances count (by default as the policy has it)."""
+def make_statistics(state: State, trust: bool = True) -> Statistics:
+    """Return the columns; without ``trust`` no policy's variances narrow the intervals."""
     brain, unit = state.brain, 10.0**-state.config.coin.exponent
     scale, arms = brain.scale, brain.arms
     low, high = brain.reward_range
@@ -85,8 +85,8 @@ def make_statistics(state: State, trust: bool | None = None) -> Statistics:
     ]
     top = np.maximum(np.array(most, dtype=np.float64) * unit, cost)
     reward = np.clip(reward, low, high)  # sums of floats may leave the range by a digit
-    if trust if trust is not None else brain.policy.name == "omega-star-ucb":
-        least = getattr(brain.policy, "eta_min", 0.0)
+    least = brain.policy.interval_eta_min() if trust else None
+    if least is not None:
         reward_eta = eta(reward, reward_variance, n, low, high, eta_min=least)
         cost_eta = eta(cost, cost_variance, n, 0.0, top, eta_min=least)
     else:

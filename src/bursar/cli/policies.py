@@ -37,7 +37,7 @@ def policy_facts(cls: type[Policy]) -> dict[str, Any]:
 def policy_card(policy: Policy) -> dict[str, Any]:
     """Return all that is to say of one policy, with an example of three arms."""
     facts = policy_facts(type(policy))
-    if "min_cost" in policy.needs and getattr(policy, "min_cost", None) is None:
+    if "min_cost" in policy.unmet_needs:
         example = _example(policy.but(min_cost=_MIN_COST))
         example["given"] = {"min_cost": _MIN_COST}
     else:

@@ -245,6 +245,7 @@ class Policy:
     update_cache: ClassVar[Function | None] = None  # (p, arms, game, memory, arm, reward, cost)
     shortcut: ClassVar[str] = ""  # a loop of the engine made for this policy: "greedy", "thompson"
     trials: ClassVar[bool] = False  # counts Bernoulli trials in place of values between 0 and 1
+    learns: ClassVar[bool] = True  # outcomes change its choices
 
     def __post_init__(self) -> None:
         """Check the parameters; policies with parameters of their own extend this."""
@@ -271,9 +272,19 @@ class Policy:
         return 0
 
     @property
+    def takes_largest_index(self) -> bool:
+        """Whether the choice is the arm of the largest index, ties apart."""
+        return self.index is not None and self.choose is None
+
+    @property
     def lazy(self) -> bool:
         """Whether the choice is the argmax of a monotone index, which the lazy loop relies on."""
-        return self.monotone and self.index is not None and self.choose is None
+        return self.monotone and self.takes_largest_index
+
+    @property
+    def unmet_needs(self) -> tuple[str, ...]:
+        """What it needs to know and no parameter of its own says."""
+        return tuple(name for name in self.needs if getattr(self, name, None) is None)
 
     @property
     def round_size(self) -> int:
@@ -353,6 +364,27 @@ class Policy:
         arms["reward_m2"], arms["cost_m2"] = free * vr, free * vc
         now = self._now(p, max(float(plays), 1.0), arms, float(arms["cost"].sum()))
         return restore_shape(scale.ratio_out(table(p, count, r, c, vr, vc, now)), shape)
+
+    def choice_probability(self, arms: int) -> float | None:
+        """Return the probability of a choice among ``arms`` arms, ties apart; None if unknown."""
+        return 1.0 if self.takes_largest_index else None
+
+    def describe_draw(self, arms: int) -> str:
+        """Return how a policy that draws its arm does so, as a part of a sentence."""
+        return f"{self.name} draws among {arms} arms, those that look good more often"
+
+    def bounds(
+        self, p: Any, n: float, r: float, c: float, vr: float, vc: float, now: Any
+    ) -> tuple[float, float] | None:
+        """Return the bounds of reward and cost whose quotient is the index, to explain a choice.
+
+        The arguments are those of ``index``. None: the index is no such quotient.
+        """
+        return None
+
+    def interval_eta_min(self) -> float | None:
+        """Return the least eta of intervals shown beside the policy; None: they take eta as 1."""
+        return None
 
     def params(self) -> dict[str, tuple[Any, Any]]:
         """Return each parameter with its value and default; the rule for ties comes last."""

@@ -104,24 +104,23 @@ class FractionalKUBE(Policy):
     index = staticmethod(index)
     clock = staticmethod(clock)
 
+    def bounds(
+        self, p: Any, n: float, r: float, c: float, vr: float, vc: float, now: float
+    ) -> tuple[float, float]:
+        return r + now / math.sqrt(n), c
+
 
 @dataclass(frozen=True)
-class KUBE(Policy):
+class KUBE(FractionalKUBE):
     """KUBE: a random arm of the densest packing of the rest of the budget."""
 
     name = "kube"
     title = "KUBE"
-    year = 2012
-    source = "Tran-Thanh, Chapman, Rogers & Jennings, AAAI 2012"
     formula = (
         "arm k with probability m_k / sum m, m the greedy packing of the budget left by density\n"
         "(r + sqrt(2 log(N + 1) / n)) / c"
     )
     needs = ("budget",)
-    monotone = True
-    uses_variance = False
-    index = staticmethod(index)
-    clock = staticmethod(clock)
     choose = staticmethod(choose)
 
     def packing(

@@ -116,6 +116,17 @@ class OmegaUCB(Policy):
     def examples(cls) -> Iterator[Policy]:
         yield from (cls(rho=rho) for rho in (1 / 64, 1 / 4, 1.0))
 
+    def bounds(
+        self, p: Params, n: float, r: float, c: float, vr: float, vc: float, now: float
+    ) -> tuple[float, float]:
+        trusted = self.uses_variance and n >= p.min_samples
+        eta_reward = eta_of(r, 1.0 - r, vr, p.eta_min) if trusted else 1.0
+        eta_cost = eta_of(c, 1.0 - c, vc, p.eta_min) if trusted else 1.0
+        return (
+            float(upper(r, 1.0 - r, now * eta_reward / n)),
+            float(lower(c, 1.0 - c, now * eta_cost / n)),
+        )
+
     def kernel_params(self, context: PolicyContext) -> Params:
         scale = context.scale or Scale()
         return Params(
@@ -152,6 +163,9 @@ class OmegaStarUCB(OmegaUCB):
         super().__post_init__()
         self._require(self.min_samples >= 1, "min_samples", "1 or more")
         self._require(0.0 <= self.eta_min <= 1.0, "eta_min", "in [0, 1]")
+
+    def interval_eta_min(self) -> float:
+        return self.eta_min
 
     def kernel_params(self, context: PolicyContext) -> Params:
         params = super().kernel_params(context)

@@ -30,3 +30,10 @@ class Uniform(Policy):
     formula = "each arm with probability 1/K"
     choose = staticmethod(choose)
     uses_variance = False
+    learns = False
+
+    def choice_probability(self, arms: int) -> float:
+        return 1.0 / arms
+
+    def describe_draw(self, arms: int) -> str:
+        return f"uniform gives {arms} arms the same chance"

@@ -95,6 +95,12 @@ class MUCB(_XiaUCB):
     formula = "min(r + e, 1) / max(c - e, 0), e = alpha sqrt(log(N) / n)"
     index = staticmethod(m_index)
 
+    def bounds(
+        self, p: Params, n: float, r: float, c: float, vr: float, vc: float, now: float
+    ) -> tuple[float, float]:
+        radius = now / math.sqrt(n)
+        return min(r + radius, 1.0), max(c - radius, 0.0)
+
 
 @dataclass(frozen=True)
 class CUCB(_XiaUCB):
@@ -106,6 +112,11 @@ class CUCB(_XiaUCB):
     title = "c-UCB"
     formula = "(r + e) / c, e = alpha sqrt(log(N) / n)"
     index = staticmethod(c_index)
+
+    def bounds(
+        self, p: Params, n: float, r: float, c: float, vr: float, vc: float, now: float
+    ) -> tuple[float, float]:
+        return r + now / math.sqrt(n), c
 
 
 @dataclass(frozen=True)
