@@ -17,8 +17,9 @@ import numpy as np
 from less_regret_words import WORDS
 from PIL import Image
 
+from bursar.estimate import Estimate
 from bursar.paper.analysis import games
-from bursar.paper.analysis.shares import NEW, Ratio, RatioInterval, overall, ratios
+from bursar.paper.analysis.shares import NEW, Ratio, overall, ratios
 from bursar.paper.figures.comparison import ratio_rows
 from bursar.paper.figures.style import RECOMMENDED, STYLE
 from bursar.settings.families import FAMILIES
@@ -64,7 +65,7 @@ def main(paper: Path, families: Path, growth: str) -> None:
 def _answer(found: Sequence[Ratio]) -> str:
     """Say which of the aims were met, one by one."""
     whole = overall(found)
-    worse = [row.setting for row in found if row.mean.verdict == "higher"]
+    worse = [row.setting for row in found if row.mean.compare_to(1.0) == "higher"]
     tails = [row.setting for row in found if row.tail.value >= 1.0]
     return "\n".join(
         [
@@ -92,9 +93,9 @@ def _verdict(won: bool) -> str:
 
 def _weak(found: Sequence[Ratio]) -> str:
     """Name the settings where it does not surely win, and say so."""
-    unclear = [row.setting for row in found if row.mean.verdict == "unclear"]
-    worse = [row.setting for row in found if row.mean.verdict == "higher"]
-    tails = [row.setting for row in found if row.tail.verdict == "higher"]
+    unclear = [row.setting for row in found if row.mean.compare_to(1.0) == "unclear"]
+    worse = [row.setting for row in found if row.mean.compare_to(1.0) == "higher"]
+    tails = [row.setting for row in found if row.tail.compare_to(1.0) == "higher"]
     return "\n".join(
         [
             "## Where it does not win\n",
@@ -151,9 +152,9 @@ def _table(found: Sequence[Ratio], result: Any) -> str:
     return "\n".join(lines)
 
 
-def _words(one: RatioInterval) -> str:
+def _words(one: Estimate) -> str:
     text = f"{one.value:.2f} ({one.low:.2f}–{one.high:.2f})"
-    return text if one.verdict == "unclear" else f"**{text}**"
+    return text if one.compare_to(1.0) == "unclear" else f"**{text}**"
 
 
 HEAD = """# Less regret

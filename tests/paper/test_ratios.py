@@ -9,8 +9,9 @@ import pytest
 
 import bursar
 from bursar.errors import InvalidInput
+from bursar.estimate import Estimate
 from bursar.paper.analysis import games
-from bursar.paper.analysis.shares import RatioInterval, overall, ratios
+from bursar.paper.analysis.shares import overall, ratios
 from bursar.paper.figures.comparison import ratio_rows
 from bursar.paper.report.summary import describe_ratios
 
@@ -35,12 +36,12 @@ def test_a_ratio_is_that_of_the_means_and_of_the_worst_games(played):
 
 def test_the_interval_knows_a_clear_case_and_that_nothing_differs_from_itself(played):
     (row,) = ratios(played, "uniform", OTHER, ["X-stable-50"])
-    assert (row.mean.verdict, row.tail.verdict) == ("higher", "higher")
+    assert (row.mean.compare_to(1.0), row.tail.compare_to(1.0)) == ("higher", "higher")
     (back,) = ratios(played, OTHER, "uniform", ["X-stable-50"])
-    assert back.mean.verdict == "lower"
+    assert back.mean.compare_to(1.0) == "lower"
     (same,) = ratios(played, OTHER, OTHER, ["X-stable-50"])
-    assert same.mean == RatioInterval(1.0, 1.0, 1.0)
-    assert same.mean.verdict == "unclear"
+    assert same.mean == Estimate(1.0, 1.0, 1.0)
+    assert same.mean.compare_to(1.0) == "unclear"
 
 
 def test_the_overall_ratio_is_the_geometric_mean(played):

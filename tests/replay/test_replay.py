@@ -98,7 +98,7 @@ def test_intervals_cover_and_estimates_are_unbiased_over_many_small_logs():
         replay(logged(1500, "uneven", seed), [OMEGA], 40, arms=NAMES, resamples=40)[0].reward
         for seed in range(60)
     ]
-    means = np.array([value.mean for value in found])
+    means = np.array([value.value for value in found])
     assert abs(means.mean() - truth) < 3.5 * means.std() / 60**0.5
     assert sum(value.low <= truth <= value.high for value in found) >= 53
 
@@ -202,7 +202,7 @@ def test_the_budget_is_spent_and_exceeded_by_less_than_a_play():
     )
     [found] = replay(log, [OMEGA], 50.0, resamples=40)
     assert found.reached == 1.0
-    assert 50.0 <= found.spent.mean < 52.0
+    assert 50.0 <= found.spent.value < 52.0
     assert found.logged == log.reward[: np.searchsorted(np.cumsum(cost), 50.0) + 1].sum()
 
 
@@ -235,15 +235,15 @@ def test_units_do_not_matter():
     cents = replace(log, cost=log.cost * 100.0, reward=log.reward * 7.0)
     [one] = replay(log, [OMEGA], 50.0, resamples=20)
     [other] = replay(cents, [OMEGA], 5000.0, resamples=20)
-    assert other.reward.mean == pytest.approx(7.0 * one.reward.mean)
-    assert other.ratio.mean == pytest.approx(0.07 * one.ratio.mean)
+    assert other.reward.value == pytest.approx(7.0 * one.reward.value)
+    assert other.ratio.value == pytest.approx(0.07 * one.ratio.value)
 
 
 def test_negative_rewards_are_for_policies_that_take_any_range():
     log = logged(2000)
     loss = replace(log, reward=log.reward - 0.5)
     [found] = replay(loss, [OMEGA], 20.0, resamples=20)
-    assert found.reward.mean < replay(log, [OMEGA], 20.0, resamples=20)[0].reward.mean
+    assert found.reward.value < replay(log, [OMEGA], 20.0, resamples=20)[0].reward.value
     with pytest.raises(InvalidInput, match="reward_range must start at 0"):
         replay(loss, ["bts"], 20.0, resamples=20)
 
@@ -257,8 +257,8 @@ def test_the_order_of_rows_does_not_matter():
                            ("arm", "propensity", "cost", "reward", "offer", "line")})  # fmt: skip
     [one] = replay(log, [OMEGA], 200.0, arms=NAMES, resamples=40)
     [other] = replay(back, [OMEGA], 200.0, arms=NAMES, resamples=40)
-    assert one.reward.low < other.reward.mean < one.reward.high
-    assert other.reward.low < one.reward.mean < other.reward.high
+    assert one.reward.low < other.reward.value < one.reward.high
+    assert other.reward.low < one.reward.value < other.reward.high
 
 
 def test_the_same_seed_gives_the_same_answer_alone_and_beside_others():
@@ -436,7 +436,7 @@ def test_verdicts_say_what_was_found_and_what_is_missing():
     rows = support(log)
     whole, part = replay(log, [OMEGA, OMEGA], 60.0, resamples=40)[0], None
     said = verdict(whole, rows)
-    assert said.startswith(f"{OMEGA} would have earned {whole.reward.mean:.4g} (95%: ")
+    assert said.startswith(f"{OMEGA} would have earned {whole.reward.value:.4g} (95%: ")
     assert f"where the logging policy earned {whole.logged:.4g}: " in said
     part = replay(log, [OMEGA], log.spent, resamples=40)[0]
     said = verdict(part, rows)

@@ -8,7 +8,8 @@ from bursar.campaign.decision import Decision
 from bursar.campaign.explanation import Explanation, Option
 from bursar.campaign.forecast import Forecast
 from bursar.campaign.records import ArmChange
-from bursar.campaign.views import ArmView, Estimate
+from bursar.campaign.views import ArmView
+from bursar.estimate import Estimate
 
 __all__ = [
     "ArmChange",

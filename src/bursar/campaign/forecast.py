@@ -20,8 +20,9 @@ from bursar.campaign.forecast_model import (
 )
 from bursar.campaign.records import ArmChange, changes_of
 from bursar.campaign.transaction import Transaction
-from bursar.campaign.views import Estimate, make_statistics, to_plain
+from bursar.campaign.views import make_statistics, to_plain
 from bursar.errors import InvalidInput
+from bursar.estimate import Estimate
 from bursar.money import Coin
 from bursar.validation import check_number
 

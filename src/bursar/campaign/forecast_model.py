@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.campaign.events import ASKED, LAPSED, RELEASED, VOIDED
-from bursar.campaign.views import Estimate, Statistics
+from bursar.campaign.views import Statistics
+from bursar.estimate import Estimate
 from bursar.ledger import Event
 from bursar.validation import Floats
 

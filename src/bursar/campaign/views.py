@@ -14,13 +14,13 @@ import numpy as np
 
 from bursar.campaign.records import OPEN, ArmChange, Balance, changes_of
 from bursar.campaign.state import State, day_of
+from bursar.estimate import Estimate
 from bursar.theory import z_from_alpha
 from bursar.theory.intervals import eta, interval
 from bursar.validation import Floats
 
 __all__ = [
     "ArmView",
-    "Estimate",
     "Statistics",
     "Status",
     "make_arm_views",
@@ -32,14 +32,6 @@ __all__ = [
 
 # ==== campaign.statistic
 # What was learned of all arms, in the user's units: one column a number.
-
-
-class Estimate(NamedTuple):
-    """A number that is not known for sure, and the interval it is in."""
-
-    value: float
-    low: float
-    high: float
 
 
 class Statistics(NamedTuple):

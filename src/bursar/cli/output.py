@@ -20,7 +20,8 @@ from rich.progress import (
 from rich.table import Table
 
 from bursar.campaign import Campaign, Decision
-from bursar.campaign.views import ArmView, Estimate, to_plain
+from bursar.campaign.views import ArmView, to_plain
+from bursar.estimate import Estimate
 
 __all__ = [
     "AsJSON",

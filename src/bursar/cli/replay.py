@@ -9,10 +9,11 @@ import typer
 
 from bursar.cli.output import AsJSON, console, new_table, print_json
 from bursar.errors import InvalidInput
+from bursar.estimate import Estimate
 from bursar.policies.base import Range
-from bursar.replay import ReplayEstimate, Value, arm_values, read, replay, support
+from bursar.replay import ReplayEstimate, arm_values, read, replay, support
 from bursar.replay.evaluate import compared, sentences, verdict
-from bursar.replay.support import short
+from bursar.replay.support import estimate_to_json, short
 
 __all__ = ["replay_command"]
 
@@ -111,23 +112,23 @@ def _table(found: list[ReplayEstimate]) -> Any:
             one.policy,
             f"{one.reached:.0%}" if reward is not None else "cannot say",
             short(one.spend) if reward is not None else "-",
-            "-" if reward is None else short(reward.mean),
+            "-" if reward is None else short(reward.value),
             _ends(reward),
             _ends(one.single),
-            "-" if ratio is None else short(ratio.mean),
+            "-" if ratio is None else short(ratio.value),
             "-" if one.logged is None else short(one.logged),
             f"{one.plays:,.0f}",
         )
     return table
 
 
-def _ends(value: Value | None) -> str:
+def _ends(value: Estimate | None) -> str:
     return "-" if value is None else f"{short(value.low)} … {short(value.high)}"
 
 
 def _arm(one: Any) -> dict[str, Any]:
     return {
-        key: value._asdict() if isinstance(value, Value) else value
+        key: estimate_to_json(value) if isinstance(value, Estimate) else value
         for key, value in vars(one).items()
     }
 

@@ -23,14 +23,13 @@ an arm changes what it brings later, a replay answers another question.
 from bursar.replay.estimators import ArmValue, ReplayEstimate, arm_values
 from bursar.replay.evaluate import replay
 from bursar.replay.log import Log, read
-from bursar.replay.support import Support, Value, support
+from bursar.replay.support import Support, support
 
 __all__ = [
     "ArmValue",
     "Log",
     "ReplayEstimate",
     "Support",
-    "Value",
     "arm_values",
     "read",
     "replay",

@@ -10,13 +10,14 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
+from bursar.estimate import Estimate
 from bursar.jit.arms import Arms, Game
 from bursar.jit.compile import compiled, specialize
 from bursar.jit.rng import Stream, below, new_stream, uniform
 from bursar.policies import Policy, kernels
 from bursar.policies.base import Range
 from bursar.replay.log import Log
-from bursar.replay.support import Support, Value, normal_value
+from bursar.replay.support import Support, estimate_to_json, normal_value
 from bursar.validation import Floats
 
 __all__ = [
@@ -201,10 +202,10 @@ class ArmValue:
     arm: str
     rows: int
     effective: float
-    reward: Value
-    cost: Value
-    ratio: Value
-    ips_reward: Value
+    reward: Estimate
+    cost: Estimate
+    ratio: Estimate
+    ips_reward: Estimate
 
 
 def arm_values(rows: Support, level: float = 0.95) -> list[ArmValue]:
@@ -232,10 +233,10 @@ def _value(rows: Support, k: int, level: float) -> ArmValue:
     )
 
 
-def _ratio(w: Floats, above: Floats, below: Floats, level: float) -> Value:
+def _ratio(w: Floats, above: Floats, below: Floats, level: float) -> Estimate:
     bottom = float(w @ below)
     if bottom <= 0.0:
-        return Value(math.inf, math.inf, math.inf)
+        return Estimate(math.inf, math.inf, math.inf)
     mean = float(w @ above) / bottom
     off = w * (above - mean * below)
     few = off.size / max(off.size - 1, 1)
@@ -260,9 +261,9 @@ class ReplayEstimate:
         What it was given to spend.
     spend : float
         The spend that ``reward`` belongs to: the budget, or the part of it that the log reaches.
-    reward, ratio, spent : Value or None
+    reward, ratio, spent : Estimate or None
         Expected total reward, reward per cost and spend by then; None if the log cannot say.
-    single : Value or None
+    single : Estimate or None
         Between which rewards a single campaign would have ended; None for fixed arms.
     plays, rows : float
         Accepted decisions a pass, and rows it took to find them.
@@ -280,10 +281,10 @@ class ReplayEstimate:
     method: Literal["replay", "weights"]
     budget: float
     spend: float
-    reward: Value | None
-    single: Value | None
-    ratio: Value | None
-    spent: Value | None
+    reward: Estimate | None
+    single: Estimate | None
+    ratio: Estimate | None
+    spent: Estimate | None
     plays: float
     rows: float
     logged: float | None
@@ -301,7 +302,7 @@ class ReplayEstimate:
         found = asdict(self) | {"reached": self.reached}
         for key in ("reward", "single", "ratio", "spent"):
             value = getattr(self, key)
-            found[key] = None if value is None else value._asdict()
+            found[key] = None if value is None else estimate_to_json(value)
         return found
 
 
@@ -381,7 +382,7 @@ def _estimate(
             _expected(centre, around, level)
             for centre, around in zip(_columns(shuffled), _columns(resampled), strict=True)
         )
-        single = _single(reward.mean, resampled[:, REWARD], level)
+        single = _single(reward.value, resampled[:, REWARD], level)
     return ReplayEstimate(
         policy,
         "replay",
@@ -406,7 +407,7 @@ def _columns(of: Floats) -> tuple[Floats, Floats, Floats]:
     return reward, np.where(spent > 0.0, reward, 0.0) / np.where(spent > 0.0, spent, 1.0), spent
 
 
-def _expected(centre: Floats, around: Floats, level: float) -> Value:
+def _expected(centre: Floats, around: Floats, level: float) -> Estimate:
     """Return the mean of shuffled passes; its error is what pairs of resampled ones share.
 
     The covariance of the pairs is itself uncertain, so one standard error of it is added: the
@@ -420,7 +421,7 @@ def _expected(centre: Floats, around: Floats, level: float) -> Value:
     return normal_value(float(centre.mean()), math.sqrt(shared + doubt + few), level)
 
 
-def _single(mean: float, around: Floats, level: float) -> Value:
+def _single(mean: float, around: Floats, level: float) -> Estimate:
     """Return between which rewards one campaign would have ended.
 
     The spread is that of the resampled passes, the mean that of the shuffled ones: resampling
@@ -428,4 +429,4 @@ def _single(mean: float, around: Floats, level: float) -> Value:
     """
     ends = np.quantile(around, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     low, high = (ends - around.mean() + mean).tolist()
-    return Value(mean, low, high)
+    return Estimate(mean, low, high)

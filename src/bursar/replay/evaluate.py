@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from os import PathLike
 
 from bursar.errors import CannotAnswer, InvalidInput, UnknownArm, nearest
+from bursar.estimate import Estimate
 from bursar.policies import Policy
 from bursar.policies import policy as policy_of
 from bursar.policies.base import Range
 from bursar.replay.estimators import PassTotals, ReplayEstimate, arm_values, learning
 from bursar.replay.log import Log, read
-from bursar.replay.support import Support, Value, added, between, quantile_of, short, support
+from bursar.replay.support import Support, added, between, quantile_of, short, support
 from bursar.settings.facebook import Exclusions
 from bursar.validation import Floats, check_int, check_positive
 
@@ -64,7 +65,7 @@ def replay(
 
     Returns
     -------
-    list of Estimate
+    list of ReplayEstimate
         One a policy, in their order.
 
     Raises
@@ -125,16 +126,16 @@ def _player(given: str | Policy, rows: Support) -> str | Policy:
 
 def _fixed(log: Log, rows: Support, arm: str, money: float, level: float) -> ReplayEstimate:
     value = arm_values(rows, level)[rows.arms.index(arm)]
-    says = value.rows > 1 and math.isfinite(value.ratio.mean)
+    says = value.rows > 1 and math.isfinite(value.ratio.value)
     return ReplayEstimate(
         ALWAYS + arm,
         "weights",
         money,
         money if says else 0.0,
-        Value(*(money * end for end in value.ratio)) if says else None,
+        value.ratio.map(lambda end: money * end) if says else None,
         None,
         value.ratio if says else None,
-        Value(money, money, money) if says else None,
+        Estimate(money, money, money) if says else None,
         value.effective,
         float(value.rows),
         log.earned_by(money) if says else None,

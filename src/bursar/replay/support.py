@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bursar.errors import CannotAnswer, InvalidInput
+from bursar.estimate import Estimate
 from bursar.replay.log import EVERY, Log
 from bursar.settings.facebook import Exclusions
 from bursar.validation import Floats, check_number
@@ -18,9 +18,9 @@ from bursar.validation import Floats, check_number
 __all__ = [
     "EXPLORE",
     "Support",
-    "Value",
     "added",
     "between",
+    "estimate_to_json",
     "normal_value",
     "quantile_of",
     "short",
@@ -31,14 +31,6 @@ __all__ = [
 # A number that was estimated, and the interval it lies in.
 
 
-class Value(NamedTuple):
-    """An estimate with the two ends of its interval."""
-
-    mean: float
-    low: float
-    high: float
-
-
 def quantile_of(level: float) -> float:
     """Return the normal quantile of a two-sided level, 1.96 for 0.95."""
     if not 0.0 < check_number("level", level) < 1.0:
@@ -46,10 +38,15 @@ def quantile_of(level: float) -> float:
     return NormalDist().inv_cdf((1.0 + level) / 2.0)
 
 
-def normal_value(mean: float, error: float, level: float) -> Value:
+def normal_value(mean: float, error: float, level: float) -> Estimate:
     """Return a mean with the normal interval of a standard error."""
     half = quantile_of(level) * error
-    return Value(mean, mean - half, mean + half)
+    return Estimate(mean, mean - half, mean + half)
+
+
+def estimate_to_json(estimate: Estimate) -> dict[str, float]:
+    """Return an estimate as JSON; replays call its value the mean."""
+    return {"mean": estimate.value, "low": estimate.low, "high": estimate.high}
 
 
 # ==== replay.words
@@ -67,14 +64,14 @@ def short(number: float) -> str:
     return f"{number:,.0f}" if abs(number) >= 1000.0 else f"{number:.4g}"
 
 
-def between(value: Value, level: float) -> str:
+def between(value: Estimate, level: float) -> str:
     """Return an estimate with its interval.
 
-    >>> between(Value(812.0, 790.0, 835.4), 0.95)
+    >>> between(Estimate(812.0, 790.0, 835.4), 0.95)
     '812 (95%: 790 … 835.4)'
     """
     ends = f"{short(value.low)} … {short(value.high)}"
-    return f"{short(value.mean)} ({100 * level:.4g}%: {ends})"
+    return f"{short(value.value)} ({100 * level:.4g}%: {ends})"
 
 
 def added(count: int, noun: str) -> str:

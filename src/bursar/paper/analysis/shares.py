@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bursar.errors import InvalidInput
+from bursar.estimate import Estimate
 from bursar.paper.analysis import games
 from bursar.paper.analysis.compare import LEVEL, bootstrap_interval, sign_flip
 from bursar.paper.analysis.games import curves, failed_share, has
@@ -25,7 +26,6 @@ __all__ = [
     "Gap",
     "PairedResult",
     "Ratio",
-    "RatioInterval",
     "RegretShare",
     "by_repetition",
     "compare_results",
@@ -122,35 +122,24 @@ def gap(found: RegretShare, one: str, other: str) -> Gap:
 NEW = "pooled-gittins"  # the package's own policy, held against the paper's best
 TAIL = 0.95
 _RESAMPLES = 2000
-_INTERVAL = (0.025, 0.975)
-
-
-@dataclass(frozen=True)
-class RatioInterval:
-    """A number and its 95% interval."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def verdict(self) -> str:
-        """Whether a ratio is ``lower`` than 1, ``higher``, or ``unclear``."""
-        return "lower" if self.high < 1.0 else "higher" if self.low > 1.0 else "unclear"
+_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Final regret of ``one`` over that of ``other`` on a setting: means and 95th percentiles."""
+    """Final regret of ``one`` over that of ``other`` on a setting: means and 95th percentiles.
+
+    Intervals are of 95%.
+    """
 
     setting: str
     repetitions: int
     mean_one: float
     mean_other: float
-    mean: RatioInterval
+    mean: Estimate
     tail_one: float
     tail_other: float
-    tail: RatioInterval
+    tail: Estimate
     resampled: Floats = field(repr=False, compare=False)
 
 
@@ -173,14 +162,13 @@ def ratios(
     return [_ratio(result, name, one, other) for name in both]
 
 
-def overall(found: Sequence[Ratio]) -> RatioInterval:
+def overall(found: Sequence[Ratio]) -> Estimate:
     """Return the geometric mean of the ratios of means over settings, each weighing the same."""
     if not found:
         raise InvalidInput("no setting was played by both policies, so there is nothing to average")
     value = np.mean([np.log(one.mean.value) for one in found])
     drawn = np.mean([np.log(one.resampled) for one in found], axis=0)
-    low, high = np.quantile(drawn, _INTERVAL)
-    return RatioInterval(*(float(np.exp(x)) for x in (value, low, high)))
+    return Estimate.from_draws(value, drawn, _LEVEL).map(np.exp)
 
 
 def _ratio(result: Result, setting: str, one: str, other: str) -> Ratio:
@@ -191,14 +179,9 @@ def _ratio(result: Result, setting: str, one: str, other: str) -> Ratio:
     end_a, end_b = (float(np.quantile(x, TAIL)) for x in (a, b))
     mean_a, mean_b = float(a.mean()), float(b.mean())
     return Ratio(
-        setting, a.size, mean_a, mean_b, _interval(mean_a / mean_b, means),
-        end_a, end_b, _interval(end_a / end_b, tails), means,
+        setting, a.size, mean_a, mean_b, Estimate.from_draws(mean_a / mean_b, means, _LEVEL),
+        end_a, end_b, Estimate.from_draws(end_a / end_b, tails, _LEVEL), means,
     )  # fmt: skip
-
-
-def _interval(value: float, resampled: Floats) -> RatioInterval:
-    low, high = np.quantile(resampled, _INTERVAL)
-    return RatioInterval(value, float(low), float(high))
 
 
 # ==== analysis.versus

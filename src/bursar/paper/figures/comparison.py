@@ -13,11 +13,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from bursar.errors import BursarError, InvalidInput
+from bursar.estimate import Estimate
 from bursar.paper.analysis import games
 from bursar.paper.analysis.dominance import PUBLISHED, Dominance
 from bursar.paper.analysis.dominance import dominance as measure
 from bursar.paper.analysis.games import failed, spread
-from bursar.paper.analysis.shares import Ratio, RatioInterval, overall, ratios, regret_shares
+from bursar.paper.analysis.shares import Ratio, overall, ratios, regret_shares
 from bursar.paper.figures import style as choice
 from bursar.paper.figures.style import (
     ACCENT,
@@ -256,7 +257,7 @@ def ratio_rows(
     return figure
 
 
-def _panel(panel: Any, found: Sequence[RatioInterval], title: str) -> None:
+def _panel(panel: Any, found: Sequence[Estimate], title: str) -> None:
     panel.axvline(1.0, color=FAINT, linewidth=1.0)
     for row, interval in enumerate(found):
         _point(panel, row, interval, "o")
@@ -272,8 +273,8 @@ def _panel(panel: Any, found: Sequence[RatioInterval], title: str) -> None:
     panel.tick_params(axis="y", length=0)
 
 
-def _point(panel: Any, row: float, interval: RatioInterval, mark: str) -> None:
-    colour = {"lower": _LOWER, "higher": _HIGHER, "unclear": FAINT}[interval.verdict]
+def _point(panel: Any, row: float, interval: Estimate, mark: str) -> None:
+    colour = {"lower": _LOWER, "higher": _HIGHER, "unclear": FAINT}[interval.compare_to(1.0)]
     panel.plot([interval.low, interval.high], [row, row], color=colour, linewidth=2.0)
     panel.plot([interval.value], [row], mark, color=colour, markersize=6)
 

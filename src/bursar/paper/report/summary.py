@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bursar.estimate import Estimate
 from bursar.paper.analysis.games import failed_share
 from bursar.paper.analysis.nonstationary import PLAIN, ForgettingVerdict, verdicts
 from bursar.paper.analysis.shares import (
     NEW,
     Gap,
-    RatioInterval,
     RegretShare,
     gap,
     overall,
@@ -217,5 +217,5 @@ def describe_ratios(result: Result) -> list[str]:
     return [head, *lines, f"{'geometric mean':<16} mean {_words(overall(found))}"]
 
 
-def _words(one: RatioInterval) -> str:
+def _words(one: Estimate) -> str:
     return f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
