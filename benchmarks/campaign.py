@@ -113,7 +113,7 @@ def restart(options: argparse.Namespace) -> Iterator[Row]:
         return
     path = file_in(options.folder)
     campaign = Campaign("bench", BUDGET, ARMS, storage=f"sqlite:///{path}")
-    while campaign._desk.state().seq < EVENTS:
+    while campaign.status().seq < EVENTS:
         in_batches(campaign, 2.0)
     campaign.close()
     (answer,) = children(["--child", "restart", f"sqlite:///{path}"], 1)
@@ -212,7 +212,7 @@ def restarted(url: str) -> dict[str, Any]:
     campaign = Campaign("bench", storage=url)
     campaign.ask()
     seconds = time.perf_counter() - begin
-    return {"seconds": seconds, "events": campaign._desk.state().seq}
+    return {"seconds": seconds, "events": campaign.status().seq}
 
 
 def held(url: str) -> dict[str, Any]:

@@ -45,3 +45,9 @@ def folded(campaign: Campaign) -> State:
     for event in rest:
         state.apply(event)
     return state
+
+
+def live_state(campaign: Campaign) -> State:
+    """Return the state that a campaign has in memory."""
+    state: State = campaign.execute(lambda transaction: transaction.state)
+    return state

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hand_clock import folded
+from hand_clock import folded, live_state
 from store_contract import verify
 
 from bursar.campaign import Campaign, committer
@@ -209,7 +209,7 @@ def checked(url: str, folder: Path) -> dict[str, int]:
     campaign = Campaign(NAME, storage=url)
     events = list(campaign.events())
     assert verify(campaign.store, NAME) == len(events)
-    assert encode_snapshot(folded(campaign)) == encode_snapshot(campaign._desk.state())
+    assert encode_snapshot(folded(campaign)) == encode_snapshot(live_state(campaign))
     available = _never_overspent(events, campaign)
     log: dict[str, list[Event]] = defaultdict(list)
     for event in events:

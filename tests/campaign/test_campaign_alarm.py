@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hand_clock import DAY, HandClock, folded
+from hand_clock import DAY, HandClock, folded, live_state
 from service_app import Live, live  # noqa: F401
 
 from bursar.campaign import ArmChange, Campaign, committer
@@ -143,15 +143,15 @@ def until_reset(campaign: Campaign) -> tuple[list[Any], Any]:
 def test_what_waits_for_its_outcome_outlives_a_reset() -> None:
     campaign = made(on_change="reset")
     _, waiting = until_reset(campaign)
-    brain = campaign._desk.state().brain
-    assert sum(brain.open) == 2
-    assert brain.game["plays"][0] == brain.seen["n"].sum()
+    learner = live_state(campaign).learner
+    assert sum(learner.open) == 2
+    assert learner.game["plays"][0] == learner.seen["n"].sum()
     mine = sum(one.arm == "small" for one in waiting)
     assert (small(campaign).plays, small(campaign).open) == (0, mine)
     for one in waiting:
         campaign.tell(one, cost="0.2", reward=1.0)
     assert (small(campaign).plays, campaign.open) == (mine, 0)
-    assert brain.game["plays"][0] == brain.seen["n"].sum()
+    assert learner.game["plays"][0] == learner.seen["n"].sum()
     campaign.verify(choices=True)
 
 
@@ -174,18 +174,18 @@ def test_a_correction_of_what_was_forgotten_moves_money_and_nothing_else(policy:
     campaign = made(on_change="reset", policy=policy)
     told, _ = until_reset(campaign)
     campaign.tell(campaign.ask(among=["small"]), cost="0.4", reward=1.0)
-    before, spent = campaign._desk.state().brain.arms.copy(), campaign.spent
+    before, spent = live_state(campaign).learner.arms.copy(), campaign.spent
     for _ in range(2):  # the second is of a decision that was corrected before
         for one in told[:3]:
             campaign.correct(one, cost="0.9", reward=0.0, reason="a test")
-    assert campaign._desk.state().brain.arms.tobytes() == before.tobytes()
+    assert live_state(campaign).learner.arms.tobytes() == before.tobytes()
     assert campaign.spent > spent
     later = campaign.tell(campaign.ask(among=["small"]), cost="0.4", reward=1.0)
     campaign.correct(later, reward=0.0)
     assert small(campaign).plays == 2  # what was learned since can be corrected
     assert small(campaign).reward.value == pytest.approx(0.5)
     campaign.verify(choices=True)
-    assert encode_snapshot(folded(campaign)) == encode_snapshot(campaign._desk.state())
+    assert encode_snapshot(folded(campaign)) == encode_snapshot(live_state(campaign))
 
 
 def test_holds_that_are_a_quantile_are_the_most_again_after_a_reset() -> None:
@@ -214,7 +214,7 @@ def test_a_restart_between_snapshots_raises_the_same_alarm(
         campaign.run(play, most=1)
     assert changed(campaign) == changed(after_a_price_rise())
     assert campaign.verify().snapshot is not None
-    state = campaign._desk.state()
+    state = live_state(campaign)
     assert (
         encode_snapshot(decode_snapshot(encode_snapshot(state)))
         == encode_snapshot(state)
@@ -267,11 +267,11 @@ def test_the_same_news_twice_and_corrections_are_no_news() -> None:
     for n in range(100):
         decision = campaign.ask(id=f"d{n}", among=["small"])
         campaign.tell(decision, cost="0.1", reward=0.5)
-    before = campaign._desk.state().brain.watch.tobytes()
+    before = live_state(campaign).learner.watch.tobytes()
     for n in range(100):
         campaign.tell(f"d{n}", cost="0.1", reward=0.5)
         campaign.correct(f"d{n}", cost="0.9", reward=0.0)
-    assert campaign._desk.state().brain.watch.tobytes() == before
+    assert live_state(campaign).learner.watch.tobytes() == before
     assert changed(campaign) == []
 
 
@@ -323,7 +323,7 @@ def test_a_reward_that_was_made_up_is_no_news_when_the_cost_comes_after_it() -> 
     decision = campaign.ask(among=["small"])
     clock.go(100)
     campaign.expire()
-    watch = campaign._desk.state().brain.watch
+    watch = live_state(campaign).learner.watch
     campaign.tell(decision, cost="0.1")
     assert small(campaign).plays == 1
     assert watch[0, :4].tolist() == [1.0, 0.0, 0.0, 0.0]  # a cost of small, and nothing else

@@ -39,7 +39,7 @@ def test_many_works_share_a_commit_and_keep_their_own_results() -> None:
     campaign = made("10", ARMS)
     first = campaign.ask(id="one")
     before = campaign.status().seq
-    results = campaign.together(
+    results = campaign.execute_batch(
         [
             tell_command(campaign.config, "one", "0.05", 1.0),
             tell_command(campaign.config, "nobody", "0.05", 1.0),
@@ -72,7 +72,7 @@ def test_a_failed_commit_is_told_to_all() -> None:
     store = Full()
     campaign = made("10", ARMS, storage=store)
     store.full = True
-    results = campaign.together([ask_command("a"), ask_command("b")])
+    results = campaign.execute_batch([ask_command("a"), ask_command("b")])
     assert [type(one) for one in results] == [StorageUnavailable] * 2
     store.full = False
     assert campaign.open == 0
@@ -132,9 +132,9 @@ def test_a_context_that_no_log_can_keep_is_refused(context: Any, said: str) -> N
 
 def test_ids_of_a_batch_are_given_or_made() -> None:
     campaign = made("0.35", {"x": "0.10"})
-    granted = campaign.together([ask_many_command(5, ids=list("abcde"))])[0]
+    granted = campaign.execute_batch([ask_many_command(5, ids=list("abcde"))])[0]
     assert [one.id for one in granted] == ["a", "b", "c"]  # what the budget allows
-    again = campaign.together([ask_many_command(3, ids=list("abc"))])[0]
+    again = campaign.execute_batch([ask_many_command(3, ids=list("abc"))])[0]
     assert [one.replayed for one in again] == [True] * 3
     with pytest.raises(InvalidInput, match="2 different ids"):
         ask_many_command(2, ids=["a", "a"])
@@ -190,7 +190,7 @@ def test_budget_and_caps_change_together_or_not_at_all() -> None:
         lambda: campaign.add_arm("new", "1", if_version=version),
         lambda: campaign.pause_arm("huge", if_version=version),
         lambda: campaign.retire_arm("huge", if_version=version),
-        lambda: campaign.finish(if_version=version),
+        lambda: campaign.end(if_version=version),
     ):
         with pytest.raises(StaleVersion):
             change()

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import pytest
 from campaign_model import OPEN, Model, Refused
-from hand_clock import MORNING, HandClock, folded
+from hand_clock import MORNING, HandClock, folded, live_state
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -416,7 +416,9 @@ class Machine(RuleBasedStateMachine):
     def an_arm_changes(self, key: str, what: str, reset: bool) -> None:
         self.tick(1)
         body = {"before": 0.25, "after": 0.5, "older": 8, "newer": 8, "reset": reset}
-        self.campaign._desk.serve(lambda turn: turn.emit("changed", key=key, what=what, **body))
+        self.campaign.execute(
+            lambda transaction: transaction.append_event("changed", key=key, what=what, **body)
+        )
         if reset:
             self.model.forget(key)
         self.model.happened()
@@ -438,7 +440,7 @@ class Machine(RuleBasedStateMachine):
     # what must hold
 
     def live(self) -> State:
-        return self.campaign._desk.state()
+        return live_state(self.campaign)
 
     @invariant()
     def money_is_what_the_model_says(self) -> None:
@@ -458,13 +460,13 @@ class Machine(RuleBasedStateMachine):
             assert (arm.money.held, arm.money.spent) == (model.held(arm.key), model.spent(arm.key))
             assert arm.open == sum(b.money in OPEN for b in model._of(arm.key, None))
             known = model.learned(arm.key)
-            learner = state.brain.arms[state.keys[arm.key]]
+            learner = state.learner.arms[state.keys[arm.key]]
             assert (learner["n"], learner["reward"]) == (len(known), sum(known))
             assert 0 <= learner["own_reward"] <= len(known)
             waiting = sum(b.waits for b in model._of(arm.key, None))  # these count in choices
-            assert state.brain.open[state.keys[arm.key]] == waiting
+            assert state.learner.open[state.keys[arm.key]] == waiting
             plays += len(known) + waiting
-        assert state.brain.game["plays"][0] == plays
+        assert state.learner.game["plays"][0] == plays
         for day, of_day in state.days.items():
             assert (of_day.held, of_day.spent) == (model.held(day=day), model.spent(day=day))
 
@@ -489,7 +491,7 @@ class Machine(RuleBasedStateMachine):
                 self.follower.apply(event)
         state = self.live()
         assert encode_snapshot(state) == encode_snapshot(self.follower)
-        assert state.brain.seen.tobytes() == self.follower.brain.seen.tobytes()
+        assert state.learner.seen.tobytes() == self.follower.learner.seen.tobytes()
 
     def everything_adds_up(self) -> None:
         """I3, I6: fresh folds and snapshots of the whole life, and every decision by itself."""
@@ -497,8 +499,8 @@ class Machine(RuleBasedStateMachine):
         again = decode_snapshot(encode_snapshot(state))
         for other in (folded(self.campaign), again):
             assert encode_snapshot(other) == encode_snapshot(state)
-            assert other.brain.seen.tobytes() == state.brain.seen.tobytes()
-            assert other.brain.game.tobytes() == state.brain.game.tobytes()
+            assert other.learner.seen.tobytes() == state.learner.seen.tobytes()
+            assert other.learner.game.tobytes() == state.learner.game.tobytes()
         ends: dict[str, int] = {}
         for event in self.campaign.events():
             if event.kind in ("voided", "released", "lapsed"):

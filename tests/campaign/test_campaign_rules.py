@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hand_clock import DAY, HandClock, folded
+from hand_clock import DAY, HandClock, folded, live_state
 
 from bursar.campaign import Campaign
 from bursar.campaign.state import VERSION, decode_snapshot, encode_snapshot
@@ -63,7 +63,7 @@ def test_a_corrected_cost_replaces_the_wrong_one_in_the_quantile() -> None:
     for id in ids[:2]:
         campaign.correct(id, cost="0.10")
     assert campaign.ask().hold == Decimal("0.10")
-    assert encode_snapshot(folded(campaign)) == encode_snapshot(campaign._desk.state())
+    assert encode_snapshot(folded(campaign)) == encode_snapshot(live_state(campaign))
 
 
 def test_states_agree_with_what_asks_do_under_quantile_holds_and_caps() -> None:
@@ -124,17 +124,17 @@ def test_a_real_reward_replaces_a_default_that_was_due_but_not_yet_booked() -> N
     campaign.clock.set(3600)  # wrongly, so that nothing is booked by itself
     told = campaign.tell(decision, cost="0.50", reward=1.0)
     assert told.reward_state == "observed"
-    assert campaign._desk.state().brain.arms["reward"].sum() == 1.0
+    assert live_state(campaign).learner.arms["reward"].sum() == 1.0
 
 
 def test_a_corrected_reward_is_forgotten_as_it_was_learned() -> None:
     """BTS learns a reward of a half by tossing a coin: the same toss must be taken back."""
     campaign = made(policy="bts", arms={"x": "1", "y": "1"})
     ids = played(campaign, [50] * 40)
-    assert 5 < campaign._desk.state().brain.arms["own_reward"].sum() < 35
+    assert 5 < live_state(campaign).learner.arms["own_reward"].sum() < 35
     for id in ids:
         campaign.correct(id, reward=0.0)
-    learned = campaign._desk.state().brain.arms
+    learned = live_state(campaign).learner.arms
     assert learned["n"].sum() == 40
     assert list(learned["own_reward"]) == list(learned["reward"]) == [0, 0]
 
@@ -165,14 +165,14 @@ def test_cutting_the_budget_after_a_grant_in_the_same_commit_is_no_corruption(
 ) -> None:
     campaign = made("10", storage=f"sqlite:///{tmp_path}/spend.db")
 
-    def both(turn: Any) -> None:
-        turn.emit(
+    def both(transaction: Any) -> None:
+        transaction.append_event(
             "asked", "mine", arm=0, hold=100, p=1.0, print="*", constrained=False,
-            expires=turn.now + 10**9, due=turn.now + 10**9,
+            expires=transaction.now + 10**9, due=transaction.now + 10**9,
         )  # fmt: skip
-        turn.emit("budget-set", budget=0, before=1000, by="")
+        transaction.append_event("budget-set", budget=0, before=1000, by="")
 
-    campaign._desk.serve(both)
+    campaign.execute(both)
     assert campaign.available == -1
 
 
@@ -183,7 +183,7 @@ def test_cutting_the_budget_after_a_grant_in_the_same_commit_is_no_corruption(
 def test_words_that_no_log_can_keep_are_refused(text: Any) -> None:
     campaign = made(arms={"x": "1", "y": "1"})
     decision = campaign.ask()
-    before = encode_snapshot(campaign._desk.state())
+    before = encode_snapshot(live_state(campaign))
     steps = [
         lambda: campaign.void(decision, reason=text),
         lambda: campaign.correct(decision, cost="0.10", reason=text),
@@ -203,7 +203,7 @@ def test_words_that_no_log_can_keep_are_refused(text: Any) -> None:
             campaign.tell(decision, cost="0.10", report=text)
         with pytest.raises(InvalidInput):
             campaign.ask(id=text)
-    assert encode_snapshot(campaign._desk.state()) == before
+    assert encode_snapshot(live_state(campaign)) == before
     assert len(list(campaign.events())) == 2
 
 
@@ -213,10 +213,10 @@ def test_words_that_no_log_can_keep_are_refused(text: Any) -> None:
 def test_what_was_closed_stays_closed_after_a_restore() -> None:
     store = MemoryStore()
     campaign = made(storage=store)
-    campaign.finish()
+    campaign.end()
     with store.open_writer("c") as log:
         restored_ = Event(3, log.head.ts + 1, "restored", "", {"epoch": 2})
-        log.append([restored_], campaign._desk.state().summary(granted=False))
+        log.append([restored_], live_state(campaign).summary(granted=False))
     assert campaign.state == "closed"
     for step in (campaign.resume, campaign.pause, lambda: campaign.reconcile("0")):
         with pytest.raises(NotActive):
@@ -226,8 +226,8 @@ def test_what_was_closed_stays_closed_after_a_restore() -> None:
 def test_a_closed_campaign_books_outcomes_and_grants_nothing() -> None:
     campaign = made()
     decision = campaign.ask()
-    campaign.finish()
-    campaign.finish()  # twice is once
+    campaign.end()
+    campaign.end()  # twice is once
     with pytest.raises(NotActive, match="is closed"):
         campaign.ask()
     campaign.tell(decision, cost="0.50")
@@ -253,7 +253,7 @@ def test_a_budget_of_nothing_is_refused() -> None:
 
 def test_a_snapshot_of_another_version_is_not_used() -> None:
     campaign = made()
-    content = encode_snapshot(campaign._desk.state())
+    content = encode_snapshot(live_state(campaign))
     other = content.replace(b"\xa1v" + bytes([VERSION]), b"\xa1v\x63")
     assert other != content
     assert decode_snapshot(other) is None
@@ -263,7 +263,7 @@ def test_a_snapshot_of_another_version_is_not_used() -> None:
 
 
 def spent_by(campaign: Campaign, plays: int) -> list[str]:
-    """Ask and tell up to so many times, each outcome a matter of the arm and the turn."""
+    """Ask and tell up to so many times, each outcome a matter of the arm and the transaction."""
     chosen = []
     for _ in range(plays):
         try:

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from hand_clock import live_state
 from msgspec.structs import replace
 
 import bursar
@@ -413,7 +414,7 @@ def test_a_snapshot_shortens_the_way_and_changes_nothing() -> None:
     before = [campaign.explain(one) for one in decisions]
     middle = decisions[50].seq
     other = Campaign("busy", storage=_cut(campaign, middle), clock=Clock())
-    content = encode_snapshot(other._desk.state())
+    content = encode_snapshot(live_state(other))
     with campaign.store.open_writer("busy") as writer:
         writer.save_snapshot(middle, content)
     assert [campaign.explain(one) for one in decisions] == before
@@ -566,7 +567,7 @@ def test_nothing_more_is_expected_once_nothing_fits() -> None:
     assert told.exhausted == told.exhausted_late  # now
     assert told.value_of_unit.low < 1.0 < told.value_of_unit.high
     assert told.sentences[0] == "No arm fits into the 0.50 that will be left."
-    campaign.finish()
+    campaign.end()
     assert campaign.forecast().plays == Estimate(0.0, 0.0, 0.0)
     assert str(campaign.forecast()).startswith("The campaign is closed.")
 
@@ -589,7 +590,7 @@ def test_a_campaign_that_adds_up() -> None:
     assert (found.spent, found.held) == (campaign.spent, campaign.held)
     assert found.events == sum(1 for _ in campaign.events())
     with campaign.store.open_writer("busy") as writer:
-        writer.save_snapshot(found.events, encode_snapshot(campaign._desk.state()))
+        writer.save_snapshot(found.events, encode_snapshot(live_state(campaign)))
     again = campaign.verify()
     assert (again.snapshot, again.choices) == (found.events, None)
     assert again.hash == found.hash == json.loads(json.dumps(again.as_dict()))["hash"]
@@ -631,14 +632,14 @@ def test_a_snapshot_that_is_not_what_the_log_says_is_found() -> None:
     campaign = played({"a": [("0.5", 0.5)] * 4}, budget="10", arms={"a": "1"})
     other = played({"a": [("0.5", 0.5)] * 3 + [("0.5", 0.6)]}, budget="10", arms={"a": "1"})
     with campaign.store.open_writer("c") as writer:
-        writer.save_snapshot(9, encode_snapshot(other._desk.state()))
+        writer.save_snapshot(9, encode_snapshot(live_state(other)))
     with pytest.raises(CorruptLedger, match="event 9 of 'c' leads to another state than its snap"):
         campaign.verify()
 
 
 def test_a_memory_that_is_not_what_the_log_says_is_found() -> None:
     campaign = played({"a": [("0.5", 0.5)] * 4}, budget="10", arms={"a": "1"})
-    campaign._desk.state().spent -= 1
+    live_state(campaign).spent -= 1
     with pytest.raises(CorruptLedger, match="event 9 of 'c' leads to another state than the one"):
         campaign.verify()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hand_clock import HandClock
+from hand_clock import HandClock, live_state
 
 from bursar.campaign import Campaign, events
 from bursar.campaign.audit import Audit
@@ -56,13 +56,13 @@ def everything_happens() -> Campaign:
     fail_once(campaign)
     restore(campaign)
     campaign.reconcile("1.50", by="me")
-    campaign._desk.serve(
-        lambda turn: turn.emit(
+    campaign.execute(
+        lambda transaction: transaction.append_event(
             events.CHANGED, key="a", what="cost", before=0.5, after=0.7, older=9, newer=5,
             reset=True,
         )
     )  # fmt: skip
-    campaign.finish(by="me")
+    campaign.end(by="me")
     return campaign
 
 
@@ -71,7 +71,7 @@ def fail_once(campaign: Campaign) -> None:
         raise ValueError("no")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(campaign._desk.state().brain, "choose", choose)
+        patch.setattr(live_state(campaign).learner, "choose", choose)
         with pytest.raises(PolicyFailed):
             campaign.ask()
 
@@ -79,7 +79,7 @@ def fail_once(campaign: Campaign) -> None:
 def restore(campaign: Campaign) -> None:
     with campaign.store.open_writer("all") as log:
         event = Event(log.seq + 1, log.head.ts + 1, events.RESTORED, "", {"epoch": 1})
-        log.append([event], campaign._desk.state().summary(granted=False))
+        log.append([event], live_state(campaign).summary(granted=False))
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +176,7 @@ def test_a_campaign_with_a_newer_kind_neither_opens_nor_lists_it() -> None:
     campaign = everything_happens()
     with campaign.store.open_writer("all") as writer:
         event = Event(writer.seq + 1, writer.head.ts + 1, "teleported", "", {})
-        writer.append([event], campaign._desk.state().summary(granted=False))
+        writer.append([event], live_state(campaign).summary(granted=False))
     with pytest.raises(NewerSchema):
         campaign.status()
     with pytest.raises(NewerSchema):

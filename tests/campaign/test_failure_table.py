@@ -20,7 +20,7 @@ from typing import Any
 
 import apsw
 import pytest
-from hand_clock import DAY, HandClock, folded
+from hand_clock import DAY, HandClock, folded, live_state
 from store_contract import verify
 
 from bursar.campaign import Campaign, Decision, committer
@@ -61,7 +61,7 @@ def kinds(campaign: Campaign) -> list[str]:
 
 
 def same_as_its_log(campaign: Campaign) -> bool:
-    return encode_snapshot(folded(campaign)) == encode_snapshot(campaign._desk.state())
+    return encode_snapshot(folded(campaign)) == encode_snapshot(live_state(campaign))
 
 
 def on_disk(folder: Path) -> str:
@@ -180,12 +180,12 @@ def test_row_07_reward_days_late_after_the_hold_expired() -> None:
     assert campaign.spent == first.hold + second.hold  # both lapsed
     booked = campaign.tell(first, cost="0.50", reward=1.0)  # within its time: learned
     assert (booked.money, booked.reward_state) == ("settled", "observed")
-    learned = campaign._desk.state().brain.arms["n"].sum()
+    learned = live_state(campaign).learner.arms["n"].sum()
     campaign.clock.go(7 * DAY)
     late = campaign.tell(second, cost="0.50", reward=1.0)
     assert (late.money, late.reward_state) == ("settled", "late")
     assert campaign.spent == Decimal(1)  # the money part is always booked
-    assert learned == campaign._desk.state().brain.arms["n"].sum() == 1
+    assert learned == live_state(campaign).learner.arms["n"].sum() == 1
     assert same_as_its_log(campaign)
 
 
@@ -197,14 +197,14 @@ def test_row_08_reward_never_comes() -> None:
     for _ in range(3):
         campaign.expire()
     assert kinds(campaign).count("defaulted") == 1
-    state = campaign._desk.state()
+    state = live_state(campaign)
     assert state.reward == 0.25
-    assert state.brain.arms["reward"].sum() == 0.25
+    assert state.learner.arms["reward"].sum() == 0.25
     real = campaign.tell(decision, reward=1.0)  # replaces what was made up
     assert (real.reward, real.reward_state) == (1.0, "observed")
-    state = campaign._desk.state()
+    state = live_state(campaign)
     assert state.reward == 1.0
-    assert (state.brain.arms["n"].sum(), state.brain.arms["reward"].sum()) == (1, 1.0)
+    assert (state.learner.arms["n"].sum(), state.learner.arms["reward"].sum()) == (1, 1.0)
 
 
 def test_row_08_no_default_and_reward_never_comes() -> None:
@@ -214,7 +214,7 @@ def test_row_08_no_default_and_reward_never_comes() -> None:
     campaign.clock.go(DAY + 1)
     campaign.expire()
     assert campaign.open == 0
-    assert campaign._desk.state().brain.arms["n"].sum() == 0  # nothing to learn from
+    assert live_state(campaign).learner.arms["n"].sum() == 0  # nothing to learn from
 
 
 def test_row_08_a_made_up_reward_does_not_keep_other_holds_from_lapsing() -> None:
@@ -264,12 +264,12 @@ def test_row_10_cost_below_its_hold() -> None:
 def test_row_11_cost_that_is_no_amount(cost: Any) -> None:
     campaign = made()
     decision = campaign.ask()
-    before = encode_snapshot(campaign._desk.state())
+    before = encode_snapshot(live_state(campaign))
     with pytest.raises(InvalidInput, match="cost"):
         campaign.tell(decision, cost=cost, reward=0.5)
     with pytest.raises(InvalidInput, match="cost"):
         campaign.correct(decision, cost=cost)
-    assert encode_snapshot(campaign._desk.state()) == before
+    assert encode_snapshot(live_state(campaign)) == before
     assert campaign.held == decision.hold
 
 
@@ -277,12 +277,12 @@ def test_row_11_cost_that_is_no_amount(cost: Any) -> None:
 def test_row_11_reward_that_is_no_number_in_its_range(reward: Any) -> None:
     campaign = made()
     decision = campaign.ask()
-    before = encode_snapshot(campaign._desk.state())
+    before = encode_snapshot(live_state(campaign))
     with pytest.raises(InvalidInput, match="reward"):
         campaign.tell(decision, cost="0.50", reward=reward)
     with pytest.raises(InvalidInput, match="reward"):
         campaign.correct(decision, cost="0.50", reward=reward)
-    assert encode_snapshot(campaign._desk.state()) == before
+    assert encode_snapshot(live_state(campaign)) == before
 
 
 def test_row_12_sums_do_not_drift() -> None:
@@ -305,7 +305,7 @@ def test_row_13_outcome_for_an_arm_that_is_gone() -> None:
     campaign.tell(paused, cost="0.50", reward=1)
     campaign.tell(retired, cost="2", reward=0.5)
     assert campaign.spent == Decimal("2.50")
-    assert list(campaign._desk.state().brain.arms["n"]) == [1, 1]
+    assert list(live_state(campaign).learner.arms["n"]) == [1, 1]
     with pytest.raises(BudgetExhausted, match="no active arm"):
         campaign.ask()
     with pytest.raises(InvalidInput, match="keys are never used again"):
@@ -320,9 +320,9 @@ def test_row_14_arm_added_live() -> None:
     campaign = made("100")
     for _ in range(10):
         campaign.tell(campaign.ask(), cost="0.50", reward=0.5)
-    old = campaign._desk.state().brain.arms[["n", "reward"]].copy()
+    old = live_state(campaign).learner.arms[["n", "reward"]].copy()
     campaign.add_arm("huge", "20")
-    new = campaign._desk.state().brain.arms
+    new = live_state(campaign).learner.arms
     assert (new[["n", "reward"]][:2] == old).all()
     assert new["n"][2] == 0
     assert campaign.ask().arm == "huge"  # a new one is tried first
@@ -373,7 +373,7 @@ def test_row_17_day_rolls_over_with_holds_open() -> None:
     fourth = campaign.ask()
     with pytest.raises(BudgetExhausted):
         campaign.ask()
-    days = campaign._desk.state().days
+    days = live_state(campaign).days
     assert [days[day].spent for day in sorted(days)] == [600, 0]
     assert campaign.held == third.hold + fourth.hold
 
@@ -445,7 +445,7 @@ def test_row_19_holds_that_never_settle() -> None:
         campaign.void(decision, reason="stuck")
     assert len(campaign.ask(200)) == 100  # as many as there is room for, none lost
     assert campaign.held == 10_000
-    assert len(campaign._desk.state().deadlines) < 50_000
+    assert len(live_state(campaign).deadlines) < 50_000
 
 
 def test_row_20_restore_of_an_older_backup(tmp_path: Path) -> None:
@@ -668,7 +668,7 @@ def test_row_25_policy_fails(answer: Any, monkeypatch: pytest.MonkeyPatch) -> No
             raise answer
         return int(answer)
 
-    monkeypatch.setattr(campaign._desk.state().brain, "choose", choose)
+    monkeypatch.setattr(live_state(campaign).learner, "choose", choose)
     decision = campaign.ask()
     assert decision.arm in ARMS
     assert decision.propensity is None
@@ -689,7 +689,7 @@ def test_row_25_a_policy_that_fails_may_refuse(monkeypatch: pytest.MonkeyPatch) 
         raise ZeroDivisionError("no luck")
 
     with monkeypatch.context() as patched:
-        patched.setattr(campaign._desk.state().brain, "choose", choose)
+        patched.setattr(live_state(campaign).learner, "choose", choose)
         with pytest.raises(PolicyFailed, match="no luck; nothing was reserved"):
             campaign.ask()
     assert (campaign.held, campaign.open) == (0, 0)
@@ -701,14 +701,14 @@ def test_row_25_a_policy_that_fails_may_refuse(monkeypatch: pytest.MonkeyPatch) 
 
 def test_row_25_a_policy_that_is_slow_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = made("10", patience=0.001)
-    brain = campaign._desk.state().brain
-    choose = brain.choose
+    learner = live_state(campaign).learner
+    choose = learner.choose
 
     def slow(*given: Any) -> int:
         time.sleep(0.01)
         return choose(*given)
 
-    monkeypatch.setattr(brain, "choose", slow)
+    monkeypatch.setattr(learner, "choose", slow)
     decision = campaign.ask()
     assert kinds(campaign) == ["created", "asked", "policy-slow"]
     assert "a choice took 0.01" in campaign.alarms[0]

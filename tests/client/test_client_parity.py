@@ -185,7 +185,7 @@ def story(c: Any) -> Iterator[Any]:
     yield c.state, tried(c.ask), tried(lambda: c.reconcile("1"))
     c.resume()
     yield c.run(play), c.state, tried(c.ask), c.available, c.alarms
-    c.finish()
+    c.end()
     yield c.state, tried(c.ask), tried(c.resume)
     events = list(c.events())
     yield [event.kind for event in events], [event.seq for event in c.events(after=40)]

@@ -179,7 +179,7 @@ def test_every_kind_of_event_has_words():
     campaign.void(campaign.ask(id="b"), "never sent")
     campaign.pause()
     campaign.resume()
-    campaign.finish(by="ada")
+    campaign.end(by="ada")
     story = Story(campaign.coin, [arm.key for arm in campaign.arms()])
     lines = {event.kind: story.line(event) for event in campaign.events()}
     assert {kind: line.text for kind, line in lines.items() if kind not in ("asked", "told")} == {

@@ -9,6 +9,7 @@ import logging
 import time
 
 import pytest
+from hand_clock import live_state
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route, Router
@@ -480,7 +481,7 @@ def test_metrics_have_the_money_as_it_is_now():
     made = Campaign(
         "llm", "1.00", {"small": "0.10"}, storage=service.store, currency="EUR", exponent=4
     )
-    Campaign("old", "1.00", {"x": "1"}, storage=service.store).finish()
+    Campaign("old", "1.00", {"x": "1"}, storage=service.store).end()
 
     async def play():
         kept = await service.submit("llm", ask_command())
@@ -581,7 +582,7 @@ def test_a_late_cost_after_the_last_ask_explains_itself(service):
 def test_sums_that_do_not_hold_are_counted_and_logged(service, lines):
     campaign = service.campaign("llm")
     campaign.ask()
-    campaign._desk.state().held += 7  # as a cosmic ray would
+    live_state(campaign).held += 7  # as a cosmic ray would
     said = find_violations(campaign)
     assert any("held is 100007 units, open decisions hold 100000" in one for one in said)
     assert asyncio.run(maintenance.watch_invariants(service)) == len(said)
@@ -591,7 +592,7 @@ def test_sums_that_do_not_hold_are_counted_and_logged(service, lines):
 
 def test_money_that_nobody_explains_is_counted(service):
     campaign = service.campaign("llm")
-    campaign._desk.state().spent += 2_000_000
+    live_state(campaign).spent += 2_000_000
     assert any("the log does not say why" in one for one in find_violations(campaign))
 
 
@@ -611,7 +612,7 @@ def test_a_damaged_log_is_found_by_the_daily_look(tmp_path, lines):
     service = Service(f"sqlite:///{tmp_path / 'a.db'}", ServiceConfig(require_keys=False))
     Campaign("llm", "1.00", {"small": "0.10"}, storage=service.store).ask()
     assert maintenance.verify_all(service) == 0
-    service.campaign("llm")._desk.state().held += 1
+    live_state(service.campaign("llm")).held += 1
     assert maintenance.verify_all(service) == 1
     assert "bursar_replay_mismatch_total 1.0" in service.metrics.to_text(service).decode()
     assert any("is damaged" in one["message"] for one in lines())

@@ -33,14 +33,14 @@ class Gate:
         self.opened = threading.Event()
         self.batches: list[int] = []
         campaign = service.campaign("llm")
-        together = campaign.together
+        together = campaign.execute_batch
 
         def slowly(works: Any) -> list[Any]:
             self.batches.append(len(works))
             assert self.opened.wait(60)
             return together(works)
 
-        monkeypatch.setattr(campaign, "together", slowly)
+        monkeypatch.setattr(campaign, "execute_batch", slowly)
 
 
 def played(work: Callable[[], Awaitable[None]]) -> None:
@@ -59,9 +59,9 @@ def test_calls_that_wait_share_a_commit_and_outcomes_go_first(
     order: list[str] = []
 
     def noting(word: str, work: Any) -> Any:
-        def done(turn: Any) -> Any:
+        def done(transaction: Any) -> Any:
             order.append(word)
-            return work(turn)
+            return work(transaction)
 
         return done
 
@@ -154,18 +154,18 @@ def test_a_ledger_that_fails_fails_everybody_and_recovers(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign = service.campaign("llm")
-    together = campaign.together
+    together = campaign.execute_batch
 
     def broken(works: Any) -> list[Any]:
         raise ZeroDivisionError("nobody thought of this")
 
     async def play() -> None:
-        monkeypatch.setattr(campaign, "together", broken)
+        monkeypatch.setattr(campaign, "execute_batch", broken)
         results = await asyncio.gather(
             *(service.submit("llm", ask_command()) for _ in range(3)), return_exceptions=True
         )
         assert all(isinstance(one, StorageUnavailable) for one in results)
-        monkeypatch.setattr(campaign, "together", together)
+        monkeypatch.setattr(campaign, "execute_batch", together)
         assert (await service.submit("llm", ask_command())).arm == "small"
 
     played(play)

@@ -94,13 +94,15 @@ def replay_ask(state: State, asked: Event) -> tuple[bool, str | None]:
     Returns whether the log says the same in every bit, and the arm that is chosen now.
     """
     session: Any = None  # the id is new to this state, so nobody looks into the log
-    wish = load_ask_options(asked.body["print"], asked.body.get("context"))
-    turn = Transaction(state, session, asked.ts, lambda _: False)  # what was due then is in the log
+    options = load_ask_options(asked.body["print"], asked.body.get("context"))
+    transaction = Transaction(
+        state, session, asked.ts, lambda _: False
+    )  # what was due then is in the log
     try:
-        choice, _ = ask(turn, asked.decision, wish, True)
+        choice, _ = ask(transaction, asked.decision, options, True)
     except BursarError:
         return False, None
-    made = next(event for event in turn.events if event.kind == ASKED)
+    made = next(event for event in transaction.events if event.kind == ASKED)
     return encode_event_body(made.body) == encode_event_body(asked.body), state.arms[choice.arm].key
 
 

@@ -51,7 +51,7 @@ class CampaignChanges:
 
     name: str
     coin: Coin
-    _desk: Committer
+    _committer: Committer
 
     def add_arm(
         self, key: str, max_cost: Amount, *, by: str = "", if_version: int | None = None
@@ -63,16 +63,16 @@ class CampaignChanges:
             raise InvalidInput(f"arm {key!r} must be able to cost something, got {max_cost!r}")
         check_text("by", by)
 
-        def work(turn: Transaction) -> None:
-            self._fresh(turn, if_version)
-            if key in turn.state.keys:
-                state = turn.state.arms[turn.state.keys[key]].state
+        def work(transaction: Transaction) -> None:
+            self._fresh(transaction, if_version)
+            if key in transaction.state.keys:
+                state = transaction.state.arms[transaction.state.keys[key]].state
                 raise InvalidInput(
                     f"there is or was an arm {key!r} ({state}); keys are never used again"
                 )
-            turn.emit(kinds.ARM_ADDED, key=key, max_cost=units, by=by)
+            transaction.append_event(kinds.ARM_ADDED, key=key, max_cost=units, by=by)
 
-        self._desk.serve(work)
+        self._committer.execute(work)
 
     def pause_arm(
         self, key: str, *, by: str = "", reason: str = "", if_version: int | None = None
@@ -119,17 +119,19 @@ class CampaignChanges:
             if scope != "day" and not scope.startswith("arm:"):
                 raise InvalidInput(f"a cap is for 'day' or 'arm:KEY', got {scope!r}")
 
-        def work(turn: Transaction) -> None:
-            self._fresh(turn, if_version)
+        def work(transaction: Transaction) -> None:
+            self._fresh(transaction, if_version)
             for scope in limits:
                 if scope != "day":
-                    turn.arm(scope.removeprefix("arm:"))  # there must be one
+                    transaction.arm(scope.removeprefix("arm:"))  # there must be one
             if units is not None:
-                turn.emit(kinds.BUDGET_SET, budget=units, before=turn.state.budget, by=by)
+                transaction.append_event(
+                    kinds.BUDGET_SET, budget=units, before=transaction.state.budget, by=by
+                )
             for scope, cap in limits.items():
-                turn.emit(kinds.CAP_SET, scope=scope, cap=cap, by=by)
+                transaction.append_event(kinds.CAP_SET, scope=scope, cap=cap, by=by)
 
-        self._desk.serve(work)
+        self._committer.execute(work)
 
     def pause(self, *, by: str = "", if_version: int | None = None) -> None:
         """Grant no asks until resumed; outcomes are still booked."""
@@ -139,7 +141,7 @@ class CampaignChanges:
         """Grant asks again."""
         self._whole(kinds.RESUMED, ("paused",), if_version, by=by)
 
-    def finish(self, *, by: str = "", if_version: int | None = None) -> None:
+    def end(self, *, by: str = "", if_version: int | None = None) -> None:
         """Close the campaign for good; outcomes are still booked."""
         self._whole(kinds.CLOSED, ("active", "paused", "unreconciled"), if_version, by=by)
 
@@ -154,36 +156,36 @@ class CampaignChanges:
         for name, text in (("key", key), *body.items()):
             check_text(name, text)
 
-        def work(turn: Transaction) -> None:
-            self._fresh(turn, if_version)
-            arm = turn.state.arms[turn.arm(key)]
+        def work(transaction: Transaction) -> None:
+            self._fresh(transaction, if_version)
+            arm = transaction.state.arms[transaction.arm(key)]
             if arm.state in states:
-                turn.emit(kind, key=key, **body)
+                transaction.append_event(kind, key=key, **body)
             elif arm.state == "retired":
                 raise InvalidInput(f"arm {key!r} is retired for good; add another")
 
-        self._desk.serve(work)
+        self._committer.execute(work)
 
     def _whole(
         self, kind: str, states: tuple[str, ...], if_version: int | None, **body: Any
     ) -> None:
         check_text("by", body["by"])
 
-        def work(turn: Transaction) -> None:
-            self._fresh(turn, if_version)
-            now = turn.state.stored
-            fits(turn.state, body.get("gap", 0))
+        def work(transaction: Transaction) -> None:
+            self._fresh(transaction, if_version)
+            now = transaction.state.stored
+            fits(transaction.state, body.get("gap", 0))
             if now in states:
-                turn.emit(kind, **body)
+                transaction.append_event(kind, **body)
             elif kind != now or kind not in (kinds.PAUSED, kinds.CLOSED):
                 raise NotActive(f"{self.name} is {now}; it cannot be {kind} now")
 
-        self._desk.serve(work)
+        self._committer.execute(work)
 
-    def _fresh(self, turn: Transaction, if_version: int | None) -> None:
-        if if_version is not None and if_version != turn.state.version:
+    def _fresh(self, transaction: Transaction, if_version: int | None) -> None:
+        if if_version is not None and if_version != transaction.state.version:
             raise StaleVersion(
-                f"{self.name} has changed: its version is {turn.state.version}, not {if_version};"
+                f"{self.name} has changed: its version is {transaction.state.version}, not {if_version};"
                 " look again, then change it"
             )
 
@@ -197,25 +199,33 @@ class CampaignViews:
 
     name: str
     store: Store
-    _desk: Committer
+    _committer: Committer
 
     def arms(self) -> list[ArmView]:
         """Return every arm: counts, money, means and reward per cost with 95% intervals."""
-        return cast("list[ArmView]", self._desk.serve(lambda turn: make_arm_views(turn.state)))
+        return cast(
+            "list[ArmView]",
+            self._committer.execute(lambda transaction: make_arm_views(transaction.state)),
+        )
 
     def status(self) -> Status:
         """Return how the campaign stands: money, counts and rules of one moment."""
-        return cast(Status, self._desk.serve(lambda turn: make_status(turn.state, turn.now)))
+        return cast(
+            Status,
+            self._committer.execute(
+                lambda transaction: make_status(transaction.state, transaction.now)
+            ),
+        )
 
     def holds(self) -> list[Decision]:
         """Return the decisions whose money is held, the oldest first."""
 
-        def work(turn: Transaction) -> list[Decision]:
-            found = [one for one in turn.state.choices.values() if one.money in OPEN]
+        def work(transaction: Transaction) -> list[Decision]:
+            found = [one for one in transaction.state.decisions.values() if one.money in OPEN]
             found.sort(key=lambda one: one.seq)
-            return [make_decision(turn.state, one, replayed=False) for one in found]
+            return [make_decision(transaction.state, one, replayed=False) for one in found]
 
-        return cast("list[Decision]", self._desk.serve(work))
+        return cast("list[Decision]", self._committer.execute(work))
 
     def explain(self, decision: Decision | str) -> Explanation:
         """Return why a decision was what it was, from the log as it was then.
@@ -234,7 +244,7 @@ class CampaignViews:
         days : float, optional
             How far to look ahead; by default until nothing fits.
         """
-        return make_forecast(self._desk.serve(make_forecast_input), days)
+        return make_forecast(self._committer.execute(make_forecast_input), days)
 
     def verify(self, *, choices: bool = False) -> Verification:
         """Check the whole log: hashes, money, snapshot, and the state in memory.
@@ -246,7 +256,9 @@ class CampaignViews:
         choices : bool
             Make every choice once more, too, and compare it with the log.
         """
-        live = self._desk.serve(lambda turn: (turn.state.seq, encode_snapshot(turn.state)))
+        live = self._committer.execute(
+            lambda transaction: (transaction.state.seq, encode_snapshot(transaction.state))
+        )
         return verify_campaign(self.store, self.name, live, choices)
 
 
@@ -319,8 +331,8 @@ class Campaign(CampaignChanges, CampaignViews):
                 self.store, name, config, budget, arms, caps or {}, self.clock.wall(), by
             )
             TokenSigner(self.store)  # so that every backup has the secret, even the first
-        self._desk = Committer(self.store, name, self.clock)
-        state = self._desk.state()
+        self._committer = Committer(self.store, name, self.clock)
+        state = self._committer.state()
         self.name, self.config, self.coin = name, state.config, state.config.coin
 
     # asking and telling
@@ -369,11 +381,11 @@ class Campaign(CampaignChanges, CampaignViews):
             What to note with the decision: plain data of at most 16 KiB.
         """
         if n is None:
-            one: Decision = self._desk.serve(ask_command(id, among, exclude, context))
+            one: Decision = self._committer.execute(ask_command(id, among, exclude, context))
             return one
         if id is not None:
             raise InvalidInput("give n or id, not both: a batch has an id for each decision")
-        many: list[Decision] = self._desk.serve(ask_many_command(n, among, exclude, context))
+        many: list[Decision] = self._committer.execute(ask_many_command(n, among, exclude, context))
         return many
 
     def tell(
@@ -404,21 +416,21 @@ class Campaign(CampaignChanges, CampaignViews):
             What :meth:`token` gave for the decision: with it, an outcome is booked even if a
             restored backup does not know the decision any more.
         """
-        orphan = None if token is None else self._orphan(decision, token)
-        told: Decision = self._desk.serve(
-            tell_command(self.config, decision, cost, reward, report, rounding, orphan)
+        grant = None if token is None else self._open_token(decision, token)
+        told: Decision = self._committer.execute(
+            tell_command(self.config, decision, cost, reward, report, rounding, grant)
         )
         return told
 
     def token(self, decision: Decision) -> str:
         """Return a word that vouches for a decision, should an older backup be restored."""
-        return self._seal.token(self.name, decision)
+        return self._signer.token(self.name, decision)
 
-    def _orphan(self, decision: Decision | str, token: str) -> Grant:
-        return self._seal.opened(self.name, decision_id(decision), token)
+    def _open_token(self, decision: Decision | str, token: str) -> Grant:
+        return self._signer.opened(self.name, decision_id(decision), token)
 
     @cached_property
-    def _seal(self) -> TokenSigner:
+    def _signer(self) -> TokenSigner:
         return TokenSigner(self.store)
 
     def tell_many(self, outcomes: Sequence[Mapping[str, Any]]) -> list[Decision | BursarError]:
@@ -426,7 +438,7 @@ class Campaign(CampaignChanges, CampaignViews):
 
         What a rule refuses comes back as the error in its place; the others are booked.
         """
-        return self.together([self._told(one) for one in outcomes])
+        return self.execute_batch([self._told(one) for one in outcomes])
 
     def _told(self, one: Mapping[str, Any]) -> Command:
         if "decision" not in one or not _OUTCOME.issuperset(one):
@@ -435,30 +447,33 @@ class Campaign(CampaignChanges, CampaignViews):
                 f" got {', '.join(map(repr, one)) or 'nothing'}"
             )
         token, told = one.get("token"), {key: one[key] for key in one if key != "token"}
-        orphan = None if token is None else self._orphan(one["decision"], token)
-        return tell_command(self.config, **told, orphan=orphan)
+        grant = None if token is None else self._open_token(one["decision"], token)
+        return tell_command(self.config, **told, grant=grant)
 
-    def together(self, works: Sequence[Command]) -> list[Any]:
-        """Do many works of :mod:`bursar.campaign.commands` in one commit.
+    def execute(self, command: Command) -> Any:
+        """Run a command of :mod:`bursar.campaign.commands`, commit it and return its result."""
+        return self._committer.execute(command)
 
-        Each place of what is returned has the result of that work, or the error it ended with; if
-        the commit failed, all have that error.
+    def execute_batch(self, commands: Sequence[Command]) -> list[Any]:
+        """Run many commands in one commit; return the result of each, or the error it raised.
+
+        If the commit fails, every place has that error.
         """
-        return self._desk.together(works)
+        return self._committer.execute_batch(commands)
 
     def confirm(self, decision: Decision | str) -> Decision:
         """Say that the money of a decision is about to be spent (campaigns with ask_ttl)."""
-        return cast(Decision, self._desk.serve(confirm_command(decision)))
+        return cast(Decision, self._committer.execute(confirm_command(decision)))
 
     def void(self, decision: Decision | str, reason: str = "not used", *, by: str = "") -> Decision:
         """Give the hold of a decision back: it was not used."""
-        return cast(Decision, self._desk.serve(void_command(decision, reason, by)))
+        return cast(Decision, self._committer.execute(void_command(decision, reason, by)))
 
     def void_many(
         self, decisions: Sequence[Decision | str], reason: str = "not used", *, by: str = ""
     ) -> list[Decision | BursarError]:
         """Give many holds back in one commit; what a rule refuses comes back as the error."""
-        return self.together([void_command(one, reason, by) for one in decisions])
+        return self.execute_batch([void_command(one, reason, by) for one in decisions])
 
     def correct(
         self,
@@ -471,15 +486,15 @@ class Campaign(CampaignChanges, CampaignViews):
     ) -> Decision:
         """Put an outcome right that was told wrongly; the first telling stays in the log."""
         work = correct_command(self.config, decision, cost, reward, reason, by)
-        return cast(Decision, self._desk.serve(work))
+        return cast(Decision, self._committer.execute(work))
 
     def decision(self, id: str) -> Decision:
         """Return a decision as it stands now."""
-        return cast(Decision, self._desk.serve(decision_command(id)))
+        return cast(Decision, self._committer.execute(decision_command(id)))
 
     def expire(self) -> int:
         """End what is overdue now, and return how many; every ask and tell does so as well."""
-        return cast(int, self._desk.serve(release_expired))
+        return cast(int, self._committer.execute(release_expired))
 
     @contextmanager
     def decide(self, **options: Any) -> Iterator[DecisionBlock]:
@@ -513,51 +528,51 @@ class Campaign(CampaignChanges, CampaignViews):
     @property
     def budget(self) -> Decimal:
         """What may be spent in all."""
-        return self.coin.amount(self._desk.state().budget)
+        return self.coin.amount(self._committer.state().budget)
 
     @property
     def spent(self) -> Decimal:
         """What was spent: outcomes told, and holds that lapsed."""
-        return self.coin.amount(self._desk.state().spent)
+        return self.coin.amount(self._committer.state().spent)
 
     @property
     def held(self) -> Decimal:
         """What open decisions hold."""
-        return self.coin.amount(self._desk.state().held)
+        return self.coin.amount(self._committer.state().held)
 
     @property
     def available(self) -> Decimal:
         """What is left; below 0 after overruns, or after the budget was cut."""
-        return self.coin.amount(self._desk.state().available)
+        return self.coin.amount(self._committer.state().available)
 
     @property
     def overrun(self) -> Decimal:
         """What costs exceeded their holds by."""
-        return self.coin.amount(self._desk.state().overrun)
+        return self.coin.amount(self._committer.state().overrun)
 
     @property
     def state(self) -> str:
         """active, paused, overdrawn, exhausted, unreconciled or closed."""
-        return self._desk.state().state
+        return self._committer.state().state
 
     @property
     def open(self) -> int:
         """How many decisions wait for an outcome."""
-        return len(self._desk.state().choices)
+        return len(self._committer.state().decisions)
 
     @property
     def version(self) -> int:
         """Number of the last change of rules, for changes that must not cross others."""
-        return self._desk.state().version
+        return self._committer.state().version
 
     @property
     def alarms(self) -> list[str]:
         """What an operator should know: clocks that were set, policies that failed."""
-        return [*self._desk.alarms, *self._desk.state().flags]
+        return [*self._committer.alarms, *self._committer.state().flags]
 
     def trust_clock(self) -> None:
         """Say that the time of day is right, after an alarm that it was set: holds expire again."""
-        self._desk.trust_clock()
+        self._committer.trust_clock()
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """Yield what happened, in order."""

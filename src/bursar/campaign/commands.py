@@ -1,4 +1,4 @@
-"""What a call does in a turn: checked at once, done when its turn has come.
+"""What a call does in a transaction: checked at once, done when its transaction has come.
 
 A campaign serves one such work at a time, a service many with one commit.
 """
@@ -60,9 +60,9 @@ def ask_command(
     )
     key, new = (new_id(), True) if id is None else (_checked_id(id), False)
 
-    def work(turn: Transaction) -> Decision:
-        choice, replayed = holds.ask(turn, key, want, new)
-        return make_decision(turn.state, choice, replayed)
+    def work(transaction: Transaction) -> Decision:
+        choice, replayed = holds.ask(transaction, key, want, new)
+        return make_decision(transaction.state, choice, replayed)
 
     return work
 
@@ -80,14 +80,20 @@ def ask_many_command(
     if keys is not None and (len(keys) != count or len(set(keys)) != count):
         raise InvalidInput(f"ids must be {count} different ids, one a decision, got {len(keys)}")
     want = make_ask_options(among, exclude, context)
-    return lambda turn: _several(turn, keys or [new_id() for _ in range(count)], want, not keys)
+    return lambda transaction: _several(
+        transaction, keys or [new_id() for _ in range(count)], want, not keys
+    )
 
 
-def _several(turn: Transaction, keys: Sequence[str], want: AskOptions, new: bool) -> list[Decision]:
+def _several(
+    transaction: Transaction, keys: Sequence[str], want: AskOptions, new: bool
+) -> list[Decision]:
     granted: list[Decision] = []
     for key in keys:
         try:
-            granted.append(make_decision(turn.state, *holds.ask(turn, key, want, new)))
+            granted.append(
+                make_decision(transaction.state, *holds.ask(transaction, key, want, new))
+            )
         except BursarError:  # those that were granted are not lost with the one that was not
             if not granted:
                 raise
@@ -102,16 +108,16 @@ def tell_command(
     reward: float | None = None,
     report: str | None = None,
     rounding: Rounding | None = None,
-    orphan: Grant | None = None,
+    grant: Grant | None = None,
 ) -> Command:
     """Return the work of an outcome; it results in a Decision."""
     units = None if cost is None else config.coin.units("cost", cost, rounding)
     brought = reward if reward is None or type(reward) is float else check_number("reward", reward)
     key = decision.id if type(decision) is Decision else decision_id(decision)
 
-    def work(turn: Transaction) -> Decision:
-        choice, replayed = outcomes.tell(turn, key, units, brought, report, orphan)
-        return make_decision(turn.state, choice, replayed)
+    def work(transaction: Transaction) -> Decision:
+        choice, replayed = outcomes.tell(transaction, key, units, brought, report, grant)
+        return make_decision(transaction.state, choice, replayed)
 
     return work
 
@@ -119,13 +125,15 @@ def tell_command(
 def confirm_command(decision: Decision | str) -> Command:
     """Return the work of a confirmation; it results in a Decision."""
     key = decision_id(decision)
-    return lambda turn: make_decision(turn.state, *outcomes.confirm(turn, key))
+    return lambda transaction: make_decision(transaction.state, *outcomes.confirm(transaction, key))
 
 
 def void_command(decision: Decision | str, reason: str = "not used", by: str = "") -> Command:
     """Return the work of giving a hold back; it results in a Decision."""
     key = decision_id(decision)
-    return lambda turn: make_decision(turn.state, *outcomes.void(turn, key, reason, by))
+    return lambda transaction: make_decision(
+        transaction.state, *outcomes.void(transaction, key, reason, by)
+    )
 
 
 def correct_command(
@@ -140,15 +148,19 @@ def correct_command(
     units = None if cost is None else config.coin.units("cost", cost)
     brought = None if reward is None else check_number("reward", reward)
     key = decision_id(decision)
-    return lambda turn: make_decision(
-        turn.state, outcomes.correct(turn, key, units, brought, reason, by), replayed=False
+    return lambda transaction: make_decision(
+        transaction.state,
+        outcomes.correct(transaction, key, units, brought, reason, by),
+        replayed=False,
     )
 
 
 def decision_command(decision: str) -> Command:
     """Return the work of looking at a decision; it results in a Decision."""
     key = decision_id(decision)
-    return lambda turn: make_decision(turn.state, turn.known(key)[0], replayed=False)
+    return lambda transaction: make_decision(
+        transaction.state, transaction.known(key)[0], replayed=False
+    )
 
 
 def _checked_id(given: str) -> str:

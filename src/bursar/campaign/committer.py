@@ -1,4 +1,4 @@
-"""The desk: calls of many threads, served in turn, many of them with one commit.
+"""The desk: calls of many threads, served in transaction, many of them with one commit.
 
 Whoever gets to the desk serves all who stand in line: their work is done one after the other on the
 same state, appended to the log and committed together; only then does anyone get an answer.
@@ -76,7 +76,7 @@ def boot_of(clock: Clock) -> str:
 
 
 Command = Callable[[Transaction], Any]
-"""What a call does in a turn."""
+"""What a call does in a transaction."""
 
 _LINE = 4096  # calls that may wait
 _TOGETHER = 256  # calls that share a commit
@@ -113,7 +113,7 @@ class Committer:
         self._asked = 0  # when the store was asked for the next
         self._offset = self._known_offset()
 
-    def serve(self, work: Command) -> Any:
+    def execute(self, work: Command) -> Any:
         """Do work on the newest state and commit what it did; return its result."""
         if self._line or not self._lock.acquire(False):
             call = PendingCommand(work)
@@ -124,15 +124,15 @@ class Committer:
         refused = result = None  # nobody else is here: the same without what only many need
         try:
             with self.store.open_writer(self.name) as session:
-                turn = self._turn(session)
+                transaction = self._turn(session)
                 try:
-                    result = work(turn)
+                    result = work(transaction)
                 except Exception as error:
-                    if turn.broken:
+                    if transaction.broken:
                         raise
                     refused = error
-                if turn.events:
-                    self._write(turn)
+                if transaction.events:
+                    self._write(transaction)
         except BaseException as error:
             self._state = None
             failure = self._failure(error)
@@ -145,7 +145,7 @@ class Committer:
             raise refused
         return result
 
-    def together(self, works: Sequence[Command]) -> list[Any]:
+    def execute_batch(self, works: Sequence[Command]) -> list[Any]:
         """Do many works with one commit; return the result of each, or the error it ended with."""
         calls = [PendingCommand(work) for work in works]
         with self._lock:
@@ -169,7 +169,7 @@ class Committer:
 
     def state(self) -> State:
         """Return the newest state; look at it, do not change it."""
-        found: State = self.serve(lambda turn: turn.state)
+        found: State = self.execute(lambda transaction: transaction.state)
         return found
 
     def drop(self) -> None:
@@ -179,11 +179,11 @@ class Committer:
     def _serve(self, calls: list[PendingCommand]) -> None:
         try:
             with self.store.open_writer(self.name) as session:
-                turn = self._turn(session)
+                transaction = self._turn(session)
                 for call in calls:
-                    self._do(call, turn)
-                if turn.events:
-                    self._write(turn)
+                    self._do(call, transaction)
+                if transaction.events:
+                    self._write(transaction)
         except BaseException as error:
             # whatever was not committed did not happen: read the truth from the store next time
             self._state = None
@@ -205,11 +205,11 @@ class Committer:
             self._clock_is_steady(wall)
         return Transaction(state, session, wall, self._clock_is_steady)
 
-    def _write(self, turn: Transaction) -> None:
-        state = turn.state
-        turn.session.append(turn.events, state.summary(turn.granted))
+    def _write(self, transaction: Transaction) -> None:
+        state = transaction.state
+        transaction.session.append(transaction.events, state.summary(transaction.granted))
         if state.seq - self._snapshot_at >= _OFTEN:
-            turn.session.save_snapshot(state.seq, encode_snapshot(state))
+            transaction.session.save_snapshot(state.seq, encode_snapshot(state))
             self._snapshot_at = state.seq
 
     def _failure(self, error: BaseException) -> BaseException:
@@ -222,11 +222,11 @@ class Committer:
         failure.__cause__ = error
         return failure
 
-    def _do(self, call: PendingCommand, turn: Transaction) -> None:
+    def _do(self, call: PendingCommand, transaction: Transaction) -> None:
         try:
-            call.result = call.work(turn)
+            call.result = call.work(transaction)
         except Exception as error:
-            if turn.broken:
+            if transaction.broken:
                 raise  # nothing of this commit may stand
             call.error = error  # what happened before, such as a hold that lapsed, did happen
 

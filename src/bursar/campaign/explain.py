@@ -32,12 +32,12 @@ class Index(NamedTuple):
     cost_bound: float | None = None
 
 
-def indices(brain: CampaignLearner, among: Sequence[int]) -> list[Index] | None:
+def indices(learner: CampaignLearner, among: Sequence[int]) -> list[Index] | None:
     """Return the index of every arm, as in a choice among some; None if the policy has none.
 
     Arms count with their open decisions, as the policy sees them; one never tried is infinite.
     """
-    policy, seen, plays = brain.policy, brain.seen, float(brain.game["plays"][0])
+    policy, seen, plays = learner.policy, learner.seen, float(learner.game["plays"][0])
     if policy.index is None:
         return None
     if plays == 0.0:
@@ -48,11 +48,11 @@ def indices(brain: CampaignLearner, among: Sequence[int]) -> list[Index] | None:
         n.copy(), seen["reward"] / tried, seen["cost"] / tried,
         seen["reward_m2"] / free, seen["cost_m2"] / free,
     )  # fmt: skip
-    p = brain._kernel_params
+    p = learner._kernel_params
     mine = np.array([k for k in among if n[k] > 0.0], dtype=np.intp)
-    now = policy._now(p, plays, seen[mine], float(brain.game["spent"][0]))
-    values = brain.scale.ratio_out(kernels.of(type(policy), "tabulate")(p, *columns, now))
-    scale, found = brain.scale, []
+    now = policy._now(p, plays, seen[mine], float(learner.game["spent"][0]))
+    values = learner.scale.ratio_out(kernels.of(type(policy), "tabulate")(p, *columns, now))
+    scale, found = learner.scale, []
     for value, *arm in zip(values.tolist(), *(one.tolist() for one in columns), strict=True):
         plays, r, c, vr, vc = arm
         bounds = policy.bounds(p, plays, r, c, vr, vc, now) if plays > 0.0 else None
@@ -89,7 +89,7 @@ def explain_decision(store: Store, name: str, decision: str) -> Explanation:
     arm = options[asked.body["arm"]]
     verified, now = replay_ask(state, asked)  # the last look: it spoils the state
     case = SentenceInput(
-        arm, tuple(options), how, state.brain.policy, config.explore, wanted,
+        arm, tuple(options), how, state.learner.policy, config.explore, wanted,
         past.failure, coin.shown(max(room.units, 0)), room.by, verified, now,
     )  # fmt: skip
     return Explanation(
@@ -115,7 +115,7 @@ def _options(past: PastAsk, room: _Room) -> list[Option]:
     told = [_status(state, number, among, room) for number in range(len(state.arms))]
     told[asked.body["arm"]] = ("chosen", "")
     fits = [number for number, (status, _) in enumerate(told) if status in ("chosen", "open")]
-    found = indices(state.brain, fits)
+    found = indices(state.learner, fits)
     options = []
     for number, view in enumerate(make_arm_views(state)):
         index = None if found is None else found[number]
@@ -123,7 +123,7 @@ def _options(past: PastAsk, room: _Room) -> list[Option]:
             Option(
                 view,
                 *told[number],
-                int(state.brain.seen["n"][number]),
+                int(state.learner.seen["n"][number]),
                 None if index is None else index.value,
                 None if index is None else index.reward_bound,
                 None if index is None else index.cost_bound,
@@ -156,17 +156,17 @@ def _how(past: PastAsk, options: list[Option], fits: list[int]) -> tuple[str, st
     state, asked = past.state, past.asked
     if past.failure is not None:
         return "fallback", None
-    brain, explore = state.brain, state.config.explore
+    learner, explore = state.learner, state.config.explore
     try:
         everyone = len(fits) == len(options)
-        wanted = options[brain.choose(None if everyone else fits, asked.seq)].key
+        wanted = options[learner.choose(None if everyone else fits, asked.seq)].key
     except Exception:  # a policy that works no more can still be explained
         wanted = None
     if len(fits) == 1:
         return "only", wanted
-    if explore > 0.0 and brain.uniform(asked.seq)[0] < explore:
+    if explore > 0.0 and learner.uniform(asked.seq)[0] < explore:
         return "explored", wanted
-    policy = brain.policy
+    policy = learner.policy
     if policy.index is not None and any(options[number].tried == 0 for number in fits):
         return "first", wanted
     return ("index" if policy.takes_largest_index else "drawn"), wanted

@@ -108,37 +108,37 @@ class ForecastInput:
     changes: tuple[tuple[str, ArmChange], ...]  # of the last days, by the key of the arm
 
 
-def make_forecast_input(turn: Transaction) -> ForecastInput:
+def make_forecast_input(transaction: Transaction) -> ForecastInput:
     """Take what a forecast needs; quick, because the campaign stands still meanwhile."""
-    state, unit = turn.state, 10.0**-turn.state.config.coin.exponent
+    state, unit = transaction.state, 10.0**-transaction.state.config.coin.exponent
     events = [
-        *turn.session.events_after(max(state.seq - len(turn.events) - _EVENTS, 0)),
-        *turn.events,
+        *transaction.session.events_after(max(state.seq - len(transaction.events) - _EVENTS, 0)),
+        *transaction.events,
     ]
     needs = tuple(state.hold_of(k) for k in range(len(state.arms)))
     able = tuple(arm.state == "active" and state.stored != "closed" for arm in state.arms)
     rooms = [arm.money.room() for arm in state.arms]
     known = Known(
         make_statistics(state, trust=False),
-        read_recent_activity(events, turn.now, RECENT, unit),
+        read_recent_activity(events, transaction.now, RECENT, unit),
         (state.available + state.held) * unit,
         np.where(able, np.array(needs) * unit, np.inf),
         np.array([np.inf if room is None else room * unit for room in rooms]),
         np.array([arm.open for arm in state.arms], dtype=np.float64),
-        np.array(state.brain.open, dtype=np.float64),
+        np.array(state.learner.open, dtype=np.float64),
         np.inf if state.day_cap is None else state.day_cap * unit,
-        state.brain.policy.learns,
+        state.learner.policy.learns,
         state.config.seed,
     )
     keys = tuple(arm.key for arm in state.arms)
-    since = turn.now - RECENT * DAY
+    since = transaction.now - RECENT * DAY
     changes = tuple(
         (arm.key, changes_of(arm)[0])
         for arm in state.arms
         if arm.state != "retired" and any(one.ts >= since for one in arm.changed.values())
     )
     return ForecastInput(
-        known, keys, needs, able, state.state, turn.now, state.config.coin, changes
+        known, keys, needs, able, state.state, transaction.now, state.config.coin, changes
     )
 
 

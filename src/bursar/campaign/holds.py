@@ -25,7 +25,7 @@ from bursar.errors import (
 
 __all__ = ["ANY", "AskOptions", "affordable", "ask", "load_ask_options", "make_ask_options"]
 
-# ==== campaign.wish
+# ==== campaign.options
 # What an ask may say: which arms, and what to note.
 
 _NOTE = 16_384  # bytes of a context
@@ -57,7 +57,7 @@ def make_ask_options(
     exclude: Sequence[str] | None = None,
     context: dict[str, Any] | None = None,
 ) -> AskOptions:
-    """Return a wish; refuse what cannot be kept in a log."""
+    """Return a options; refuse what cannot be kept in a log."""
     if among is None and not exclude and context is None:
         return ANY
     few, out = _keys("among", among), _keys("exclude", exclude)
@@ -70,7 +70,7 @@ def make_ask_options(
 
 
 def load_ask_options(fingerprint: str, context: dict[str, Any] | None) -> AskOptions:
-    """Return the wish that a log tells of."""
+    """Return the options that a log tells of."""
     if fingerprint == "*":
         return ANY
     said = msgspec.json.decode(fingerprint)
@@ -110,27 +110,27 @@ def _text(value: Any) -> str:
 
 
 def ask(
-    turn: Transaction, decision: str, wish: AskOptions, new: bool = False
+    transaction: Transaction, decision: str, options: AskOptions, new: bool = False
 ) -> tuple[DecisionRecord, bool]:
     """Grant a decision, or return the one that this id was granted before (then True).
 
     ``new`` says that the id was made just now: nobody can have asked with it.
     """
-    state = turn.state
-    if state.deadlines and state.deadlines[0][0] <= turn.now:
-        release_expired(turn)
-    before = None if new else turn.find(decision)[0]
+    state = transaction.state
+    if state.deadlines and state.deadlines[0][0] <= transaction.now:
+        release_expired(transaction)
+    before = None if new else transaction.find(decision)[0]
     if before is not None:
-        if before.fingerprint != wish.fingerprint:
+        if before.fingerprint != options.fingerprint:
             raise IdempotencyMismatch(
                 f"the decision {decision!r} was asked among {before.fingerprint!r} before,"
-                f" now among {wish.fingerprint!r}; give a new ask a new id"
+                f" now among {options.fingerprint!r}; give a new ask a new id"
             )
         return before, True
-    if state.stored != "active" or len(state.choices) >= state.config.max_open:
+    if state.stored != "active" or len(state.decisions) >= state.config.max_open:
         _refuse_unready(state)
-    ts = turn.now if turn.now > state.ts else state.ts + 1
-    wanted = None if wish.fingerprint == "*" else _wanted(turn, wish)
+    ts = transaction.now if transaction.now > state.ts else state.ts + 1
+    wanted = None if options.fingerprint == "*" else _wanted(transaction, options)
     if wanted is None and state.all_fit():
         allowed, constrained = None, False
     else:
@@ -139,20 +139,22 @@ def ask(
     arm, propensity, failed = _choose(state, allowed)
     taken = monotonic_ns() - began
     if failed is not None and state.config.on_failure == "refuse":
-        turn.emit(POLICY_ERROR, error=failed)
+        transaction.append_event(POLICY_ERROR, error=failed)
         raise PolicyFailed(f"the policy of {state.name} failed: {failed}; nothing was reserved")
     body: dict[str, Any] = {
-        "arm": arm, "hold": state.hold_of(arm), "p": propensity, "print": wish.fingerprint,
+        "arm": arm, "hold": state.hold_of(arm), "p": propensity, "print": options.fingerprint,
         "constrained": constrained, "expires": ts + state.lives, "due": ts + state.waits,
     }  # fmt: skip
-    if wish.context is not None:
-        body["context"] = wish.context
-    turn.happen(ASKED, decision, body)
+    if options.context is not None:
+        body["context"] = options.context
+    transaction.append_event(ASKED, decision, **body)
     if failed is not None:
-        turn.emit(POLICY_ERROR, error=failed)  # after the ask, which was checked for its own time
+        transaction.append_event(
+            POLICY_ERROR, error=failed
+        )  # after the ask, which was checked for its own time
     if taken > state.patience:
-        turn.emit(POLICY_SLOW, seconds=taken / 1e9)
-    return state.choices[decision], False
+        transaction.append_event(POLICY_SLOW, seconds=taken / 1e9)
+    return state.decisions[decision], False
 
 
 def _refuse_unready(state: State) -> None:
@@ -163,22 +165,22 @@ def _refuse_unready(state: State) -> None:
             "closed": "make a new campaign",
         }
         raise NotActive(f"{state.name} is {state.stored}; {ways[state.stored]}")
-    if len(state.choices) >= state.config.max_open:
+    if len(state.decisions) >= state.config.max_open:
         raise TooManyOpen(
-            f"{state.name} has {len(state.choices):,} decisions without an outcome, the most it"
+            f"{state.name} has {len(state.decisions):,} decisions without an outcome, the most it"
             " allows; tell or void some, or raise max_open"
         )
 
 
-def _wanted(turn: Transaction, wish: AskOptions) -> list[int] | None:
-    for key in wish.exclude or ():
-        turn.arm(key)  # there must be one
-    few = wish.keys(turn.state.keys)
+def _wanted(transaction: Transaction, options: AskOptions) -> list[int] | None:
+    for key in options.exclude or ():
+        transaction.arm(key)  # there must be one
+    few = options.keys(transaction.state.keys)
     if few is None:
         return None
     if not few:
         raise InvalidInput("exclude leaves no arm to choose from; exclude fewer")
-    return sorted({turn.arm(key) for key in few})  # whatever the order they were named in
+    return sorted({transaction.arm(key) for key in few})  # whatever the order they were named in
 
 
 def affordable(
@@ -222,14 +224,14 @@ def _choose(state: State, allowed: list[int] | None) -> tuple[int, float | None,
     """Return the policy's arm and how likely it was; if it fails, any that fits, and why."""
     seq, explore = state.seq + 1, state.config.explore
     everyone = range(len(state.arms)) if allowed is None else allowed
-    lucky, which = state.brain.uniform(seq) if explore > 0.0 else (1.0, 0.0)
+    lucky, which = state.learner.uniform(seq) if explore > 0.0 else (1.0, 0.0)
     try:
-        arm = state.brain.choose(allowed, seq)
-        base = 1.0 if state.brain.has_index else state.brain.certainty(len(everyone))
+        arm = state.learner.choose(allowed, seq)
+        base = 1.0 if state.learner.has_index else state.learner.certainty(len(everyone))
         if arm not in everyone:
             raise IndexError(f"there is no arm {arm} to choose")
     except Exception as error:  # a policy of anyone's making; money must go on being safe
-        arm = everyone[int(state.brain.uniform(seq)[1] * len(everyone))]
+        arm = everyone[int(state.learner.uniform(seq)[1] * len(everyone))]
         return arm, None, printable(f"{type(error).__name__}: {error}"[:200])
     if explore == 0.0:
         return arm, base, None
@@ -237,8 +239,8 @@ def _choose(state: State, allowed: list[int] | None) -> tuple[int, float | None,
     chosen = other if lucky < explore else arm
     if base is None:
         return chosen, None, None
-    if state.brain.has_index:
-        equals = state.brain.equals(everyone)
+    if state.learner.has_index:
+        equals = state.learner.equals(everyone)
         by_policy = 1.0 / len(equals) if chosen in equals else 0.0
     else:
         by_policy = base

@@ -279,7 +279,7 @@ def _see(arms: Arms, seen: Arms, prior: Floats, k: int, waiting: float) -> None:
 
 @compiled
 def _at(stream: Stream, seq: int, purpose: int) -> None:
-    """Turn to the random numbers of an event: a place in the counter, no state between events."""
+    """Transaction to the random numbers of an event: a place in the counter, no state between events."""
     stream[2], stream[3], stream[4], stream[5] = 0, seq, purpose, 0
     stream[10] = 4
 

@@ -65,7 +65,7 @@ class State:
         self.keys: dict[str, int] = {}
         self.day_cap: int | None = None
         self.days: dict[int, Balance] = {}
-        self.choices: dict[str, DecisionRecord] = {}  # those of which something is expected
+        self.decisions: dict[str, DecisionRecord] = {}  # those of which something is expected
         self.deadlines: list[tuple[int, str]] = []
         self.flags: list[str] = []
         self.seq, self.ts, self.version = first.seq, first.ts, 1
@@ -73,7 +73,7 @@ class State:
         self.reward = 0.0
         self._seen_version, self._plain, self._most = -1, False, 0
         self._least: int | None = None
-        self.brain = CampaignLearner(
+        self.learner = CampaignLearner(
             policy_of(self.config.policy), self.config.reward_range, self.config.seed,
             self.config.on_change != "ignore",
         )  # fmt: skip
@@ -154,11 +154,11 @@ class State:
     def _on_asked(self, event: Event, body: dict[str, Any]) -> None:
         number, hold, ts, day = body["arm"], body["hold"], event.ts, event.ts // _DAY
         expires, due = body["expires"], body["due"]
-        self.choices[event.decision] = DecisionRecord(
+        self.decisions[event.decision] = DecisionRecord(
             event.decision, event.seq, ts, number, hold, day, expires, due, body["print"],
             body["p"], body["constrained"], body.get("context"),
         )  # fmt: skip
-        if len(self.deadlines) > 4 * len(self.choices) + 1000:
+        if len(self.deadlines) > 4 * len(self.decisions) + 1000:
             self.rebuild_deadlines()
         heappush(self.deadlines, (expires if expires < due else due, event.decision))
         arm = self.arms[number]
@@ -169,17 +169,17 @@ class State:
         (self.days.get(day) or self._day(day)).held += hold
         self.held += hold
         self.asks += 1
-        self.brain.asked(number)
+        self.learner.asked(number)
 
     _on_adopted = _on_asked  # all the same, but for the promise that a grant keeps
 
     def _on_confirmed(self, event: Event, body: dict[str, Any]) -> None:
-        choice = self.choices[event.decision]
+        choice = self.decisions[event.decision]
         choice.money, choice.expires = "confirmed", body["expires"]
         self._remind(choice)
 
     def _on_told(self, event: Event, body: dict[str, Any]) -> None:
-        choice = self.choices.get(event.decision) or self._choice(event)
+        choice = self.decisions.get(event.decision) or self._choice(event)
         if "report" in body:
             choice.reports[body["report"]] = body["print"]
         if "cost" in body:
@@ -204,7 +204,9 @@ class State:
     def _on_corrected(self, event: Event, body: dict[str, Any]) -> None:
         choice = self._choice(event)
         if choice.learned > self.arms[choice.arm].reset:  # else it is forgotten already
-            self.brain.forget(choice.arm, choice.reward or 0.0, self._cost(choice), choice.learned)
+            self.learner.forget(
+                choice.arm, choice.reward or 0.0, self._cost(choice), choice.learned
+            )
             choice.learned = 0
         if "report" in body:
             choice.reports[body["report"]] = body["print"]
@@ -286,10 +288,10 @@ class State:
         arm.changed[what] = ArmStatistics(
             what, event.seq, event.ts, body["before"], body["after"], body["newer"], reset
         )
-        self.brain.accept(number, what)
+        self.learner.accept(number, what)
         if reset:
             arm.reset = event.seq
-            self.brain.start_again(number)
+            self.learner.start_again(number)
             if what == "cost":
                 arm.costs = []  # a quantile of old prices would hold too little, or too much
         anew = "; it is learned anew" if reset else ""
@@ -304,7 +306,7 @@ class State:
 
     def rebuild_deadlines(self) -> None:
         """Note anew when to look at each open decision."""
-        self.deadlines = [(self.next_look(c), c.id) for c in self.choices.values()]
+        self.deadlines = [(self.next_look(c), c.id) for c in self.decisions.values()]
         heapify(self.deadlines)
 
     @staticmethod
@@ -355,7 +357,7 @@ class State:
         choice.money, choice.cost = "settled", cost
 
     def _end(self, decision: str, how: str, charge: int) -> None:
-        choice = self.choices[decision]
+        choice = self.decisions[decision]
         self._hold(choice, -choice.hold)
         self.arms[choice.arm].open -= 1
         choice.money = how
@@ -375,29 +377,31 @@ class State:
         waited = (
             choice.rewarded != "pending"
             and choice.money not in OPEN
-            and self.choices.pop(choice.id, None) is not None
+            and self.decisions.pop(choice.id, None) is not None
         )
         reward, cost = choice.reward, choice.cost
         known = cost is not None and reward is not None
         if known and not choice.learned and choice.rewarded != "late":
-            self.brain.learn(choice.arm, reward or 0.0, (cost or 0) / self._unit, seq, waited, news)
+            self.learner.learn(
+                choice.arm, reward or 0.0, (cost or 0) / self._unit, seq, waited, news
+            )
             choice.learned = seq
             return
         if news & COST:
-            self.brain.paid(choice.arm, self._cost(choice))
+            self.learner.paid(choice.arm, self._cost(choice))
         if waited:
-            self.brain.closed(choice.arm)
+            self.learner.closed(choice.arm)
 
     def _retire(self, choice: DecisionRecord) -> None:
-        if self.choices.pop(choice.id, None) is not None:
-            self.brain.closed(choice.arm)
+        if self.decisions.pop(choice.id, None) is not None:
+            self.learner.closed(choice.arm)
 
     def _cost(self, choice: DecisionRecord) -> float:
         return (choice.cost or 0) / self._unit
 
     def _choice(self, event: Event) -> DecisionRecord:
         """Return the decision of an event; one that has left the memory is told in the event."""
-        found = self.choices.get(event.decision)
+        found = self.decisions.get(event.decision)
         if found is not None:
             return found
         was = event.body["was"]
@@ -408,7 +412,7 @@ class State:
             self.keys[key] = len(self.arms)
             self.arms.append(Arm(key, max_cost))
         amount = self.config.coin.amount
-        self.brain.add_arms([float(amount(max_cost)) for _, max_cost in arms])
+        self.learner.add_arms([float(amount(max_cost)) for _, max_cost in arms])
 
     def _arm_state(self, key: str, state: str) -> None:
         self.arms[self.keys[key]].state = state
@@ -424,7 +428,7 @@ class State:
         """Tell the policy what it may know: arms, budget, least cost."""
         least = self.config.min_cost
         budget = float(self.config.coin.amount(max(self.budget, 1)))  # cut to 0: it plays no more
-        self.brain.know(budget, None if least is None else float(least))
+        self.learner.know(budget, None if least is None else float(least))
 
 
 _ON = {
@@ -447,8 +451,8 @@ _PLAIN = (
 
 def encode_snapshot(state: State) -> bytes:
     """Return a state as bytes; floats and statistics keep every bit."""
-    brain = state.brain
-    rows = used(brain.watch)
+    learner = state.learner
+    rows = used(learner.watch)
     content: dict[str, Any] = {
         "v": VERSION,
         "name": state.name,
@@ -456,15 +460,15 @@ def encode_snapshot(state: State) -> bytes:
         "plain": {name: getattr(state, name) for name in _PLAIN},
         "arms": state.arms,
         "days": [[day, cap] for day, cap in sorted(state.days.items())],
-        "choices": [choice for _, choice in sorted(state.choices.items())],
+        "choices": [choice for _, choice in sorted(state.decisions.items())],
         "brain": {
-            "arms": brain.arms.tobytes(),
-            "open": brain.open,
-            "costs": brain.costs,
-            "most": brain.most,
-            "plays": int(brain.game["plays"][0]),
-            "spent": float(brain.game["spent"][0]),
-            "watch": [rows, brain.watch[:rows, : 2 * len(brain.open)].tobytes()],
+            "arms": learner.arms.tobytes(),
+            "open": learner.open,
+            "costs": learner.costs,
+            "most": learner.most,
+            "plays": int(learner.game["plays"][0]),
+            "spent": float(learner.game["spent"][0]),
+            "watch": [rows, learner.watch[:rows, : 2 * len(learner.open)].tobytes()],
         },
     }
     return msgspec.msgpack.encode(content, order="deterministic")
@@ -483,16 +487,16 @@ def decode_snapshot(content: bytes) -> State | None:
     state.arms = [_arm(arm) for arm in data["arms"]]
     state.keys = {arm.key: number for number, arm in enumerate(state.arms)}
     state.days = {day: Balance(**cap) for day, cap in data["days"]}
-    state.choices = {choice["id"]: DecisionRecord(**choice) for choice in data["choices"]}
+    state.decisions = {choice["id"]: DecisionRecord(**choice) for choice in data["choices"]}
     state.rebuild_deadlines()
-    brain, kept = state.brain, data["brain"]
-    brain.arms = np.frombuffer(kept["arms"], dtype=ARM).copy()
-    brain.open, brain.costs, brain.most = kept["open"], kept["costs"], kept["most"]
-    brain.game["plays"], brain.game["spent"] = kept["plays"], kept["spent"]
+    learner, kept = state.learner, data["brain"]
+    learner.arms = np.frombuffer(kept["arms"], dtype=ARM).copy()
+    learner.open, learner.costs, learner.most = kept["open"], kept["costs"], kept["most"]
+    learner.game["plays"], learner.game["spent"] = kept["plays"], kept["spent"]
     rows, watch = kept["watch"]
-    brain.watch = with_room(brain.watch, 2 * len(brain.open))
-    brain.watch[:rows, : 2 * len(brain.open)] = np.frombuffer(watch).reshape(rows, -1)
-    brain.look_again()
+    learner.watch = with_room(learner.watch, 2 * len(learner.open))
+    learner.watch[:rows, : 2 * len(learner.open)] = np.frombuffer(watch).reshape(rows, -1)
+    learner.look_again()
     state.know()
     return state
 

@@ -66,13 +66,13 @@ class TokenSigner:
         return hmac.digest(self._secret, names + body, "sha256")[:_MARK]
 
 
-def adopt_decision(turn: Transaction, decision: str, orphan: Grant) -> None:
+def adopt_decision(transaction: Transaction, decision: str, grant: Grant) -> None:
     """Take a decision into the books that was granted before the log was set back.
 
     It is no grant: the money may be gone already, so it counts even where nothing is left.
     """
-    state = turn.state
-    turn.emit(
-        ADOPTED, decision, arm=turn.arm(orphan.arm), hold=orphan.hold, p=None, print="*",
-        constrained=False, expires=orphan.ts + state.lives, due=orphan.ts + state.waits,
+    state = transaction.state
+    transaction.append_event(
+        ADOPTED, decision, arm=transaction.arm(grant.arm), hold=grant.hold, p=None, print="*",
+        constrained=False, expires=grant.ts + state.lives, due=grant.ts + state.waits,
     )  # fmt: skip

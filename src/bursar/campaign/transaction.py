@@ -1,4 +1,4 @@
-"""A turn: one campaign, held still by a session, and the events that happen in it."""
+"""A transaction: one campaign, held still by a session, and the events that happen in it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ __all__ = ["Transaction", "load_decision", "raise_alarms", "release_expired"]
 # The alarm: the mean cost or reward of an arm is not what it was; a price or quality changed.
 
 
-def raise_alarms(turn: Transaction) -> None:
+def raise_alarms(transaction: Transaction) -> None:
     """Let an event say what the tests have noticed; each test begins again from there."""
-    state = turn.state
-    noticed, reset = state.brain.noticed, state.config.on_change == "reset"
+    state = transaction.state
+    noticed, reset = state.learner.noticed, state.config.on_change == "reset"
     while noticed:
         number, what = next(iter(noticed))
         found = noticed.pop((number, what))
-        turn.emit(
+        transaction.append_event(
             CHANGED, key=state.arms[number].key, what=what, before=found.before,
             after=found.after, older=found.older, newer=found.newer, reset=reset,
         )  # fmt: skip
@@ -106,12 +106,8 @@ class Transaction(Struct):
     granted: bool = False  # whether the last word on what is available was a grant
     broken: bool = False  # whether the state can no longer be trusted
 
-    def emit(self, kind: str, decision: str = "", **body: Any) -> Event:
-        """Let something happen: number it, stamp it later than all before, take it into account."""
-        return self.happen(kind, decision, body)
-
-    def happen(self, kind: str, decision: str, body: dict[str, Any]) -> Event:
-        """Do as :meth:`emit` does, for those who have the body."""
+    def append_event(self, kind: str, decision: str = "", /, **body: Any) -> Event:
+        """Append an event, stamped later than all before, and apply it to the state."""
         state, now = self.state, self.now
         event = Event(state.seq + 1, now if now > state.ts else state.ts + 1, kind, decision, body)
         try:
@@ -124,13 +120,13 @@ class Transaction(Struct):
         elif self.granted and state.budget < state.spent + state.held:
             self.granted = False  # a cut or an overrun after a grant is no fault of the grant
         self.events.append(event)
-        if state.brain.noticed:
+        if state.learner.noticed:
             raise_alarms(self)
         return event
 
     def find(self, decision: str) -> tuple[DecisionRecord | None, bool]:
         """Return a decision, and whether it had to be brought back from the log."""
-        here = self.state.choices.get(decision)
+        here = self.state.decisions.get(decision)
         if here is not None:
             return here, False
         fresh = [event for event in self.events if event.decision == decision]
@@ -157,33 +153,43 @@ class Transaction(Struct):
 # ==== campaign.reaping
 # What happens by itself: holds that lapse or are released, rewards that never came.
 
-_MOST = 1000  # a turn; the rest comes at the next
+_MOST = 1000  # a transaction; the rest comes at the next
 
 
-def release_expired(turn: Transaction) -> int:
+def release_expired(transaction: Transaction) -> int:
     """End what is overdue; return how many holds and waits ended."""
-    state = turn.state
-    if not (state.deadlines and state.deadlines[0][0] <= turn.now and turn.is_steady(turn.now)):
+    state = transaction.state
+    if not (
+        state.deadlines
+        and state.deadlines[0][0] <= transaction.now
+        and transaction.is_steady(transaction.now)
+    ):
         return 0
-    before, looked = len(turn.events), 0
-    while state.deadlines and state.deadlines[0][0] <= turn.now and looked < _MOST:
+    before, looked = len(transaction.events), 0
+    while state.deadlines and state.deadlines[0][0] <= transaction.now and looked < _MOST:
         _, decision = heapq.heappop(state.deadlines)
-        choice = state.choices.get(decision)
+        choice = state.decisions.get(decision)
         if choice is not None:
             looked += 1
-            _look_at(turn, choice)
-    return len(turn.events) - before
+            _look_at(transaction, choice)
+    return len(transaction.events) - before
 
 
-def _look_at(turn: Transaction, choice: DecisionRecord) -> None:
-    state = turn.state
-    if choice.money in OPEN and choice.expires <= turn.now:
+def _look_at(transaction: Transaction, choice: DecisionRecord) -> None:
+    state = transaction.state
+    if choice.money in OPEN and choice.expires <= transaction.now:
         if state.config.ask_ttl is not None and choice.money == "held":
-            turn.emit(RELEASED, choice.id)  # it was never confirmed: no money has moved
+            transaction.append_event(
+                RELEASED, choice.id
+            )  # it was never confirmed: no money has moved
         else:
             charge = choice.hold if state.config.on_lapse == "charge" else 0
-            turn.emit(LAPSED, choice.id, charge=charge)
-    if choice.id in state.choices and choice.rewarded == "pending" and choice.due <= turn.now:
-        turn.emit(DEFAULTED, choice.id, reward=state.config.default_reward)
-    if choice.id in state.choices:
+            transaction.append_event(LAPSED, choice.id, charge=charge)
+    if (
+        choice.id in state.decisions
+        and choice.rewarded == "pending"
+        and choice.due <= transaction.now
+    ):
+        transaction.append_event(DEFAULTED, choice.id, reward=state.config.default_reward)
+    if choice.id in state.decisions:
         heapq.heappush(state.deadlines, (state.next_look(choice), choice.id))

@@ -60,9 +60,9 @@ class Statistics(NamedTuple):
 
 def make_statistics(state: State, trust: bool = True) -> Statistics:
     """Return the columns; without ``trust`` no policy's variances narrow the intervals."""
-    brain, unit = state.brain, 10.0**-state.config.coin.exponent
-    scale, arms = brain.scale, brain.arms
-    low, high = brain.reward_range
+    learner, unit = state.learner, 10.0**-state.config.coin.exponent
+    scale, arms = learner.scale, learner.arms
+    low, high = learner.reward_range
     n = arms["n"].copy()
     plays = np.maximum(n, 1.0)
     played = n > 0.0
@@ -77,7 +77,7 @@ def make_statistics(state: State, trust: bool = True) -> Statistics:
     ]
     top = np.maximum(np.array(most, dtype=np.float64) * unit, cost)
     reward = np.clip(reward, low, high)  # sums of floats may leave the range by a digit
-    least = brain.policy.interval_eta_min() if trust else None
+    least = learner.policy.interval_eta_min() if trust else None
     if least is not None:
         reward_eta = eta(reward, reward_variance, n, low, high, eta_min=least)
         cost_eta = eta(cost, cost_variance, n, 0.0, top, eta_min=least)
@@ -188,7 +188,7 @@ def make_status(state: State, now: int) -> Status:
     """Return how a campaign stands."""
     config, amount = state.config, state.config.coin.amount
     today = state.days.get(day_of(now), Balance())
-    held = [choice.ts for choice in state.choices.values() if choice.money in OPEN]
+    held = [choice.ts for choice in state.decisions.values() if choice.money in OPEN]
     usable = [n for n, arm in enumerate(state.arms) if arm.state == "active"]
     least = min((state.hold_of(number) for number in usable), default=0)
     return Status(
@@ -196,7 +196,7 @@ def make_status(state: State, now: int) -> Status:
         amount(state.budget), amount(state.spent), amount(state.held), amount(state.available),
         amount(state.overrun), None if state.day_cap is None else amount(state.day_cap),
         amount(today.spent), amount(today.held),
-        sum(arm.state != "retired" for arm in state.arms), len(state.choices), state.asks,
+        sum(arm.state != "retired" for arm in state.arms), len(state.decisions), state.asks,
         max(state.available, 0) // least if least else 0, state.reward, state.version, state.seq,
         datetime.fromtimestamp(state.ts / 1e6, UTC),
         datetime.fromtimestamp(min(held) / 1e6, UTC) if held else None,
@@ -281,7 +281,7 @@ def make_arm_views(state: State) -> list[ArmView]:
                 arm.state,
                 amount(arm.max_cost),
                 arm.asks,
-                state.brain.open[number],
+                state.learner.open[number],
                 int(plays),
                 amount(money.spent),
                 amount(money.held),

@@ -142,7 +142,7 @@ def resume(name: Name, by: By = "", storage: Storage = None, as_json: AsJSON = F
 def close(name: Name, by: By = "", storage: Storage = None, as_json: AsJSON = False) -> None:
     """Close the campaign for good; outcomes are still booked."""
     with open_campaign(name, storage) as campaign:
-        campaign.finish(by=by)
+        campaign.end(by=by)
         show_campaign(campaign, as_json)
 
 

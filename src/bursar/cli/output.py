@@ -102,7 +102,7 @@ def decision_facts(decision: Decision) -> dict[str, Any]:
 
 def campaign_facts(campaign: Campaign) -> dict[str, Any]:
     """Return a campaign as data: all of it from one look at its state."""
-    state = campaign._desk.state()
+    state = campaign.execute(lambda transaction: transaction.state)
     text = campaign.coin.text
     caps = {} if state.day_cap is None else {"day": text(state.day_cap)}
     caps |= {
@@ -115,7 +115,7 @@ def campaign_facts(campaign: Campaign) -> dict[str, Any]:
         "state": state.state,
         **{name: text(getattr(state, name)) for name in _MONEY},
         **{key: coin[key] for key in ("currency", "exponent")},
-        "open": len(state.choices),
+        "open": len(state.decisions),
         "asks": state.asks,
         "reward": state.reward,
         "arms": {

@@ -210,7 +210,7 @@ class ChangeCalls(Scope):
         # twice is an error: what is active cannot be resumed
         yield from self._change("POST", self.path(verb="resume"), {}, by, if_version, again=False)
 
-    def finish(self, *, by: str = "", if_version: int | None = None) -> Script[None]:
+    def end(self, *, by: str = "", if_version: int | None = None) -> Script[None]:
         """Close the campaign for good; outcomes are still booked."""
         yield from self._change("POST", self.path(verb="close"), {}, by, if_version)
 

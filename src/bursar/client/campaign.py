@@ -56,7 +56,7 @@ class Handle:
     change = Verb(Scripts.change)
     pause = Verb(Scripts.pause)
     resume = Verb(Scripts.resume)
-    finish = Verb(Scripts.finish)
+    end = Verb(Scripts.end)
     reconcile = Verb(Scripts.reconcile)
 
     status = Verb(Scripts.status)

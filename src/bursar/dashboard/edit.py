@@ -59,7 +59,7 @@ def _close(campaign: Campaign, fields: dict[str, str], who: dict[str, Any]) -> N
             f"to close it for good, type its name, {campaign.name!r},"
             f" got {fields.get('confirm', '')!r}"
         )
-    campaign.finish(**who)
+    campaign.end(**who)
 
 
 def _void(campaign: Campaign, fields: dict[str, str], who: dict[str, Any]) -> None:

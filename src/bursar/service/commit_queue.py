@@ -123,7 +123,7 @@ class CommitQueue:
             results = [(one, late) for one in tickets if id(one) in dropped]
         if live:
             try:
-                found = self._campaign.together([one.work for one in live])
+                found = self._campaign.execute_batch([one.work for one in live])
             except BaseException as error:  # nobody may wait for ever, whatever this is
                 found = [_unforeseen(self._campaign.name, error)] * len(live)
             results.extend(zip(live, found, strict=True))

@@ -54,10 +54,10 @@ class InvariantData(NamedTuple):
     oldest: int | None
 
 
-def load_invariant_data(turn: Transaction) -> InvariantData:
+def load_invariant_data(transaction: Transaction) -> InvariantData:
     """Return the sums of a campaign: a work for :meth:`bursar.Campaign.together`."""
-    state = turn.state
-    held = [choice for choice in state.choices.values() if choice.money in OPEN]
+    state = transaction.state
+    held = [choice for choice in state.decisions.values() if choice.money in OPEN]
     return InvariantData(
         state.seq, state.budget, state.spent, state.held, state.overrun,
         sum(choice.hold for choice in held), len(held),
@@ -67,7 +67,7 @@ def load_invariant_data(turn: Transaction) -> InvariantData:
 
 def find_violations(campaign: Campaign) -> list[str]:
     """Return what does not add up, in words; usually nothing. Blocks."""
-    [found] = campaign.together([load_invariant_data])
+    [found] = campaign.execute_batch([load_invariant_data])
     if isinstance(found, BaseException):
         raise found
     facts: InvariantData = found

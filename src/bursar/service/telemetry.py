@@ -75,7 +75,7 @@ def gauges(service: Service, coins: dict[str, Coin]) -> Iterable[Metric]:
             campaign = service.campaign(row.name)
         except BursarError:  # one that cannot be read must not hide the others
             continue
-        [facts] = campaign.together([load_invariant_data])
+        [facts] = campaign.execute_batch([load_invariant_data])
         if isinstance(facts, BaseException):
             continue
         opened.add_metric(name, facts.open)

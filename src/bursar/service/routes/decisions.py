@@ -142,9 +142,9 @@ async def tell(service: Service, request: Request) -> BytesResponse:
     given = await read_body(request, _OUTCOME)
     try:
         config = (await service.find_campaign(name)).config
-        orphan = None if given.token is None else service.signer.opened(name, key, given.token)
+        grant = None if given.token is None else service.signer.opened(name, key, given.token)
         work = tell_command(
-            config, key, given.cost, given.reward, given.report_id, given.rounding, orphan
+            config, key, given.cost, given.reward, given.report_id, given.rounding, grant
         )
         told = await service.submit(name, work, urgent=True, deadline=request_deadline(request))
     except BursarError as error:
@@ -329,13 +329,13 @@ async def _serve(
     results: list[Any],
     deadline: float | None,
 ) -> None:
-    """Do works of one campaign in one turn; put what came of each into its place."""
+    """Do works of one campaign in one transaction; put what came of each into its place."""
 
-    def each(turn: Transaction) -> list[Any]:
+    def each(transaction: Transaction) -> list[Any]:
         found: list[Any] = []
         for _, work in works:
             try:
-                found.append(work(turn))
+                found.append(work(transaction))
             except BursarError as error:
                 found.append(error)
         return found
