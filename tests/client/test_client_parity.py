@@ -19,7 +19,10 @@ from bursar.errors import BursarError, UnknownDecision
 from bursar.ledger.backup import restore
 
 # what only whoever keeps the ledger can do
-HERE_ONLY = {"store", "clock", "verify", "expire", "trust_clock", "together"}
+HERE_ONLY = {
+    "store", "clock", "verify", "expire", "trust_clock", "execute", "execute_batch", "submit",
+    "waiting",
+}  # fmt: skip
 ARMS = {"small": "0.004", "large": "0.05"}
 OPTIONS: dict[str, Any] = {"currency": "USD", "caps": {"day": "0.9"}, "seed": 7, "explore": 0.1}
 
