@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo serve test browser check bench docs format clean
+.PHONY: demo serve test test-all kernels browser check bench docs format clean
 
 demo: .venv/ready-paper
 	$(BIN)/bursar reproduce --quick
@@ -11,8 +11,18 @@ demo: .venv/ready-paper
 serve: .venv/ready-service
 	$(BIN)/bursar serve --demo $(SERVE)
 
-test: .venv/ready-test browser
-	$(BIN)/python -m pytest -n auto
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --durations 25 --durations-min 1
+
+test: .venv/ready-test browser kernels
+	$(PYTEST) -m "not slow"
+
+# the slow tests too, and the long grids whole instead of a sample of them
+test-all: .venv/ready-test browser kernels
+	BURSAR_TEST_ALL=1 $(PYTEST)
+
+# compiled once by two processes, so that the workers of pytest only load machine code
+kernels: .venv/ready-test
+	$(BIN)/python tests/compile_kernels.py
 
 # for the tests that look at pages; only root on Debian can be helped, others are told what is missing
 browser:

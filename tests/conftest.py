@@ -3,6 +3,7 @@ from __future__ import annotations
 import signal
 import threading
 
+import pytest
 from hypothesis import settings
 
 # a background job of a shell without a terminal starts with SIGINT ignored, and its children
@@ -16,3 +17,32 @@ if (
 # the first example pays for compiling; the same examples every time, so that no run is a gamble
 settings.register_profile("bursar", deadline=None, derandomize=True)
 settings.load_profile("bursar")
+
+_MARKED = {"browser": "browser", "postgres": "postgres"}  # fixture: marker of the tests that use it
+_SERVERS = {"live", "serve", "server"}
+_BUILT_IN = {"tmp_path_factory", "request", "pytestconfig", "worker_id", "testrun_uid"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by what they need, and keep those that share something costly in one process."""
+    for item in items:
+        names = set(getattr(item, "fixturenames", ()))
+        for fixture, marker in _MARKED.items():
+            if fixture in names:
+                item.add_marker(marker)
+        if group := _group_of(item, names):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _group_of(item: pytest.Item, names: set[str]) -> str | None:
+    for fixture in (*_MARKED, "workers"):
+        if fixture in names:
+            return fixture
+    if names & _SERVERS:
+        return "servers"
+    found = getattr(item, "_fixtureinfo", None)
+    wide = found is not None and any(
+        definitions[-1].scope in ("module", "session") and name not in _BUILT_IN
+        for name, definitions in found.name2fixturedefs.items()
+    )
+    return item.nodeid.partition("::")[0] if wide else None

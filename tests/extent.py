@@ -1,0 +1,12 @@
+"""How much of a long grid is tested: a covering sample, or all of it under `make test-all`."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["extent"]
+
+
+def extent(sample: int, whole: int) -> int:
+    """Return how many cases to test: ``sample``, or ``whole`` if BURSAR_TEST_ALL is set."""
+    return whole if os.environ.get("BURSAR_TEST_ALL") else sample
