@@ -1,8 +1,12 @@
-"""How the pages write money, numbers, shares and times."""
+"""Numbers, money, percentages, durations and times as text for people.
+
+Digits that reports and pages promise differ: where they do, a parameter says so.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -10,44 +14,39 @@ __all__ = [
     "format_ago",
     "format_count",
     "format_duration",
+    "format_elapsed",
     "format_money",
     "format_number",
     "format_percent",
     "format_time",
+    "join_words",
     "pluralize",
 ]
 
 
-def format_money(amount: Decimal, currency: str = "") -> str:
-    """Return an amount for people: exact, with thousands separators, cents at least.
+def format_number(value: float | None, digits: int = 3, *, keep_whole: bool = False) -> str:
+    """Return a number with some significant digits, or a dash if there is none.
 
-    >>> format_money(Decimal("1234567.500000"), "USD"), format_money(Decimal("-0.004100"))
-    ('1,234,567.50 USD', '−0.0041')
-    """
-    # normalize() rounds to the context's digits; the zeros are cut off by hand instead
-    whole, _, rest = f"{abs(amount):,f}".partition(".")
-    digits = rest.rstrip("0").ljust(min(2, len(rest)), "0")
-    sign = "−" if amount < 0 else ""
-    text = f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"
-    return f"{text} {currency}" if currency else text
+    ``keep_whole`` keeps all digits before the decimal point.
 
-
-def format_number(value: float | None) -> str:
-    """Return a number with three digits, or a dash if there is none.
-
-    >>> format_number(31.24), format_number(0.004567), format_number(1234567.0), format_number(-2.0), format_number(None)
-    ('31.2', '0.00457', '1,230,000', '−2', '–')
+    >>> format_number(31.24), format_number(0.004567), format_number(-2.0), format_number(None)
+    ('31.2', '0.00457', '−2', '–')
+    >>> format_number(1234567.0), format_number(1234567.0, keep_whole=True)
+    ('1,230,000', '1,234,567')
     """
     if value is None or math.isnan(value):
         return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if value == 0.0:
+    sign = "−" if value < 0 else ""
+    size = abs(value)
+    if math.isinf(size):
+        return f"{sign}∞"
+    if size == 0.0:
         return "0"
-    places = 2 - math.floor(math.log10(abs(value)))
-    text = f"{abs(round(value, places)):,.{max(places, 0)}f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return f"−{text}" if value < 0 else text
+    places = digits - 1 - math.floor(math.log10(size))
+    if keep_whole:
+        places = max(places, 0)
+    text = f"{round(size, places):,.{max(places, 0)}f}"
+    return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
 
 
 def format_count(value: int) -> str:
@@ -68,14 +67,43 @@ def pluralize(value: int, one: str, many: str = "") -> str:
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
-def format_percent(share: float | None) -> str:
-    """Return a share as a percentage.
+def join_words(words: Sequence[str], most: int = 0) -> str:
+    """Return words as a list in a sentence, after the first ``most`` only their number.
+
+    >>> join_words(["a", "b", "c"]), join_words(["a", "b", "c"], most=1)
+    ('a, b and c', 'a and 2 more')
+    """
+    if 0 < most < len(words):
+        words = [*words[:most], f"{len(words) - most:,} more"]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def format_money(amount: Decimal, currency: str = "") -> str:
+    """Return an exact amount with thousands separators and at least the cents.
+
+    >>> format_money(Decimal("1234567.500000"), "USD"), format_money(Decimal("-0.004100"))
+    ('1,234,567.50 USD', '−0.0041')
+    """
+    # normalize() rounds to the digits of the context, so zeros are cut off the text instead
+    whole, _, rest = f"{abs(amount):,f}".partition(".")
+    digits = rest.rstrip("0").ljust(min(2, len(rest)), "0")
+    sign = "−" if amount < 0 else ""
+    text = f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"
+    return f"{text} {currency}" if currency else text
+
+
+def format_percent(share: float | None, *, digits: int | None = None) -> str:
+    """Return a share as a percentage with one decimal, or with some significant digits.
 
     >>> format_percent(0.1234), format_percent(0.0004), format_percent(1.0), format_percent(None)
     ('12.3%', 'under 0.1%', '100%', '–')
+    >>> format_percent(0.1234, digits=2), format_percent(0.0123, digits=2)
+    ('12%', '1.2%')
     """
     if share is None:
         return "–"
+    if digits is not None:
+        return f"{format_number(100.0 * share, digits, keep_whole=True)}%"
     if 0.0 < share < 0.001:
         return "under 0.1%"
     return f"{100.0 * share:.1f}".removesuffix(".0") + "%"
@@ -91,7 +119,7 @@ def format_time(at: datetime | None) -> str:
         return "never"
     try:
         return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except OverflowError:  # the last day of the calendar, elsewhere
+    except OverflowError:  # the last day of the calendar, in another zone
         return at.isoformat(" ")
 
 
@@ -99,10 +127,10 @@ _UNITS = ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute"), (1.0, "second"
 
 
 def format_duration(seconds: float) -> str:
-    """Return how long something takes, in the largest unit that fits.
+    """Return a duration in its largest unit, in words.
 
-    >>> format_duration(5), format_duration(90), format_duration(7200), format_duration(86400 * 3.5), format_duration(0.2)
-    ('5 seconds', '1 minute', '2 hours', '3 days', 'under a second')
+    >>> format_duration(5), format_duration(90), format_duration(86400 * 3.5), format_duration(0.2)
+    ('5 seconds', '1 minute', '3 days', 'under a second')
     """
     for size, name in _UNITS:
         if seconds >= size:
@@ -110,8 +138,22 @@ def format_duration(seconds: float) -> str:
     return "under a second"
 
 
+def format_elapsed(seconds: float, decimals: int = 0) -> str:
+    """Return how long a computation took, in abbreviated units.
+
+    >>> format_elapsed(8.4), format_elapsed(8.13, 1), format_elapsed(95), format_elapsed(7384)
+    ('8 s', '8.1 s', '1 min 35 s', '2 h 3 min')
+    """
+    if round(seconds, decimals) < 60.0:
+        return f"{seconds:.{decimals}f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
 def format_ago(at: datetime | None, now: datetime) -> str:
-    """Return how long ago something was.
+    """Return how long ago something happened.
 
     >>> format_ago(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 2, tzinfo=UTC))
     '2 minutes ago'

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from bursar.errors import InvalidInput
+from bursar.formatting import format_money
 
 __all__ = ["Amount", "Coin", "Rounding"]
 
@@ -70,12 +71,13 @@ class Coin:
         """
         return f"{self.amount(units):f}"
 
-    def shown(self, units: int) -> str:
-        """Return units for people: with the currency, and no more zeros than a cent has."""
-        places = min(self.exponent, 2)
-        whole = self.amount(units).normalize()
-        digits = max(places, -int(whole.as_tuple().exponent))
-        return f"{whole:,.{digits}f}" + (f" {self.currency}" if self.currency else "")
+    def format(self, units: int) -> str:
+        """Return units as text for people, with the currency.
+
+        >>> Coin(6, "EUR").format(1_234_500_000)
+        '1,234.50 EUR'
+        """
+        return format_money(self.amount(units), self.currency)
 
 
 @lru_cache(maxsize=4096)

@@ -9,9 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from bursar.cli import app
-from bursar.cli.run_experiment import ProgressDisplay, format_span
+from bursar.cli.run_experiment import ProgressDisplay
 from bursar.errors import BursarError, InvalidInput
 from bursar.experiments.runner import CellCounts
+from bursar.formatting import format_elapsed
 from bursar.simulation import arrow
 
 GRID = """
@@ -249,6 +250,6 @@ def test_elsewhere_than_on_a_terminal_a_line_comes_every_ten_seconds(capsys):
 
 
 def test_spans_are_written_for_people():
-    assert [format_span(s) for s in (0.4, 59.6, 61, 3599, 86_400)] == [
+    assert [format_elapsed(s) for s in (0.4, 59.6, 61, 3599, 86_400)] == [
         "0 s", "1 min 0 s", "1 min 1 s", "59 min 59 s", "24 h 0 min",
     ]  # fmt: skip

@@ -90,7 +90,7 @@ def explain_decision(store: Store, name: str, decision: str) -> Explanation:
     verified, now = replay_ask(state, asked)  # the last look: it spoils the state
     case = SentenceInput(
         arm, tuple(options), how, state.learner.policy, config.explore, wanted,
-        past.failure, coin.shown(max(room.units, 0)), room.by, verified, now,
+        past.failure, coin.format(max(room.units, 0)), room.by, verified, now,
     )  # fmt: skip
     return Explanation(
         decision, arm.key, asked.seq, config.seed, datetime.fromtimestamp(asked.ts / 1e6, UTC),
@@ -148,7 +148,7 @@ def _status(
         left, by = room
     else:
         return "open", ""
-    return "unaffordable", f"needs {coin.shown(hold)}, {coin.shown(max(left, 0))} were left{by}"
+    return "unaffordable", f"needs {coin.format(hold)}, {coin.format(max(left, 0))} were left{by}"
 
 
 def _how(past: PastAsk, options: list[Option], fits: list[int]) -> tuple[str, str | None]:

@@ -198,7 +198,7 @@ def _sentences(
         yield "Nothing is known yet: no decision has an outcome."
         return
     waits = bool(facts.known.pending.any())
-    left = facts.coin.shown(unusable)
+    left = facts.coin.format(unusable)
     if not outlook.course.money.size:
         yield f"No arm fits into the {left} that will be left."
         if waits and found.reward is not None:
@@ -254,7 +254,7 @@ def _time(found: Forecast, outlook: ForecastModel) -> Iterator[str]:
 def _end(found: Forecast, facts: ForecastInput, left: str) -> Iterator[str]:
     if found.best is None:
         return
-    needs = facts.coin.shown(facts.needs[facts.keys.index(found.best)])
+    needs = facts.coin.format(facts.needs[facts.keys.index(found.best)])
     if found.then:
         others = join_words(found.then) if len(found.then) < 4 else f"{len(found.then)} other arms"
         then = f"then {others} still {'fits' if len(found.then) == 1 else 'fit'}"

@@ -215,8 +215,8 @@ def _why_none(state: State, holds: dict[int, int], room: int) -> str:
     cheapest = min(holds, key=lambda number: holds[number])
     return (
         f"nothing fits: the cheapest arm, {state.arms[cheapest].key!r}, needs"
-        f" {coin.shown(holds[cheapest])}, available are {coin.shown(max(room, 0))}"
-        f" ({coin.shown(state.held)} held); raise the budget or a cap, or tell open outcomes"
+        f" {coin.format(holds[cheapest])}, available are {coin.format(max(room, 0))}"
+        f" ({coin.format(state.held)} held); raise the budget or a cap, or tell open outcomes"
     )
 
 

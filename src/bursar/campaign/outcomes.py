@@ -79,7 +79,7 @@ def fits(state: State, more: int) -> None:
     if state.spent + more >= _TOO_MUCH:
         coin = state.config.coin
         raise InvalidInput(
-            f"spent would be {coin.shown(state.spent + more)}, more than a ledger of"
+            f"spent would be {coin.format(state.spent + more)}, more than a ledger of"
             f" {coin.exponent} decimals can keep; is the cost right?"
         )
 
@@ -104,7 +104,7 @@ def _costs_otherwise(
 ) -> OutcomeConflict:
     coin = transaction.state.config.coin
     return OutcomeConflict(
-        f"{choice.id!r} did cost {coin.shown(choice.cost or 0)}, now {coin.shown(cost)};"
+        f"{choice.id!r} did cost {coin.format(choice.cost or 0)}, now {coin.format(cost)};"
         " the first stands, correct() changes it"
     )
 

@@ -13,7 +13,7 @@ from bursar.estimate import Estimate
 from bursar.policies.base import Range
 from bursar.replay import ReplayEstimate, arm_values, read, replay, support
 from bursar.replay.evaluate import compared, sentences, verdict
-from bursar.replay.support import estimate_to_json, short
+from bursar.replay.support import estimate_to_json, format_value
 
 __all__ = ["replay_command"]
 
@@ -111,19 +111,19 @@ def _table(found: list[ReplayEstimate]) -> Any:
         table.add_row(
             one.policy,
             f"{one.reached:.0%}" if reward is not None else "cannot say",
-            short(one.spend) if reward is not None else "-",
-            "-" if reward is None else short(reward.value),
+            format_value(one.spend) if reward is not None else "-",
+            "-" if reward is None else format_value(reward.value),
             _ends(reward),
             _ends(one.single),
-            "-" if ratio is None else short(ratio.value),
-            "-" if one.logged is None else short(one.logged),
+            "-" if ratio is None else format_value(ratio.value),
+            "-" if one.logged is None else format_value(one.logged),
             f"{one.plays:,.0f}",
         )
     return table
 
 
 def _ends(value: Estimate | None) -> str:
-    return "-" if value is None else f"{short(value.low)} … {short(value.high)}"
+    return "-" if value is None else f"{format_value(value.low)} … {format_value(value.high)}"
 
 
 def _arm(one: Any) -> dict[str, Any]:

@@ -34,8 +34,9 @@ from bursar.experiments.runner import (
 )
 from bursar.extras import import_extra
 from bursar.files import new_folder
+from bursar.formatting import format_elapsed
 
-__all__ = ["ProgressDisplay", "RunOptions", "format_span", "interruptible", "run_experiment"]
+__all__ = ["ProgressDisplay", "RunOptions", "interruptible", "run_experiment"]
 
 # ==== cli.watch
 # Seeing a run: a live bar on a terminal, a plain line every ten seconds elsewhere; Ctrl-C.
@@ -84,7 +85,7 @@ class ProgressDisplay:
         """Return units done, cached and failed, plays a second, and the time that is left."""
         passed = max(self._clock() - self._began, 1e-9)
         more = counts.share_left * passed
-        left = f", {format_span(more)} left" if counts.left and more else ""
+        left = f", {format_elapsed(more)} left" if counts.left and more else ""
         return (
             f"{counts.total - counts.left}/{counts.total} units"
             f" ({counts.done} done, {counts.cached} cached, {counts.failed} failed),"
@@ -98,20 +99,6 @@ class ProgressDisplay:
                 " earlier; compiling (first run only)",
                 err=True,
             )
-
-
-def format_span(seconds: float) -> str:
-    """Return a span of time in words a person reads at a glance.
-
-    >>> format_span(8.4), format_span(75), format_span(7300)
-    ('8 s', '1 min 15 s', '2 h 1 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 @contextmanager
@@ -227,7 +214,7 @@ def _tell(what: Experiment, work: RunPlan, options: RunOptions) -> None:
         highlight=False,
     )
     out.print(
-        f"takes about {format_span(wall)} on {options.workers} cores; nothing was run",
+        f"takes about {format_elapsed(wall)} on {options.workers} cores; nothing was run",
         highlight=False,
     )
 
@@ -260,7 +247,7 @@ def _end(outcome: ExperimentRun, facts: Any, options: RunOptions, seconds: float
             verdicts = ", ".join(f"{n} {name}" for name, n in _tally(facts.claims).items())
             out.print(f"\nThe paper's claims: {verdicts}.", highlight=False)
         words = f"{counts.done} computed, {counts.cached} cached, {counts.failed} failed"
-        out.print(f"{counts.total} units ({words}) in {format_span(seconds)}.", highlight=False)
+        out.print(f"{counts.total} units ({words}) in {format_elapsed(seconds)}.", highlight=False)
         out.print(f"\nThe report: {report}", highlight=False, soft_wrap=True)
     if counts.failed:
         for failure in outcome.failures[:5]:

@@ -18,6 +18,7 @@ import httpx2
 from bursar import errors
 from bursar.client.script import Script, SendRequest, Sleep
 from bursar.errors import BursarError, InvalidData, InvalidInput, StorageUnavailable
+from bursar.formatting import pluralize
 from bursar.validation import check_positive
 from bursar.version import __version__
 
@@ -310,9 +311,8 @@ class Transport:
         state = "" if sure else "; whether it was done is not known"
         if not sure and call.again:
             state += ", but doing it again is safe"
-        times = "1 try" if tries == 1 else f"{tries} tries"
         found = StorageUnavailable(
-            f"no answer from {self.url} ({times} within {limit:g} s,"
+            f"no answer from {self.url} ({pluralize(tries, 'try', 'tries')} within {limit:g} s,"
             f" the last: {type(error).__name__} {error}".rstrip()
             + f"){state}"
         )

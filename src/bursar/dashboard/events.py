@@ -81,7 +81,7 @@ class Story:
 
     def money(self, units: int) -> str:
         """Return units for people."""
-        return self._coin.shown(units)
+        return self._coin.format(units)
 
     def arm(self, place: int) -> str:
         """Return the key of an arm."""

@@ -109,10 +109,10 @@ def compare_bill(bill: dict[str, int], events: Iterable[Event], coin: Coin) -> F
         "no" if differ else "yes",
         words,
         f"{len(bill):,}",
-        coin.shown(theirs_sum),
-        coin.shown(ours_sum),
+        coin.format(theirs_sum),
+        coin.format(ours_sum),
         _signed(theirs_sum - ours_sum, coin),
-        coin.shown(unbilled),
+        coin.format(unbilled),
         "The differences" + (f", the first {_SHOWN}" if len(rows) > _SHOWN else ""),
         tuple(rows[:_SHOWN]),
     )
@@ -125,15 +125,15 @@ def _row(id: str, theirs: int, ours: int | None, coin: Coin) -> BillRow:
         what = "nothing was booked: its cost was never told, or it was voided"
     else:
         what = "they billed more" if theirs > ours else "they billed less"
-    booked = "–" if ours is None else coin.shown(ours)
+    booked = "–" if ours is None else coin.format(ours)
     return BillRow(
-        id, ours is not None, coin.shown(theirs), booked, _signed(theirs - (ours or 0), coin), what
+        id, ours is not None, coin.format(theirs), booked, _signed(theirs - (ours or 0), coin), what
     )
 
 
 def _signed(units: int, coin: Coin) -> str:
     """Return a difference with its sign; it would be below 0 if they billed less."""
-    return f"{'+' if units > 0 else '−' if units < 0 else ''}{coin.shown(abs(units))}"
+    return f"{'+' if units > 0 else '−' if units < 0 else ''}{coin.format(abs(units))}"
 
 
 def _rows(text: str, comma: str) -> list[list[str]]:

@@ -18,7 +18,7 @@ from bursar.dashboard.bars import Split, split
 from bursar.dashboard.card import CampaignLook, Card, card, look
 from bursar.dashboard.render import render, seen
 from bursar.errors import BursarError, CorruptLedger, NewerSchema
-from bursar.formatting import format_money
+from bursar.formatting import format_money, join_words
 from bursar.service.auth import require
 from bursar.service.keys import Key
 from bursar.service.service import Service
@@ -71,23 +71,18 @@ def totals(looks: list[CampaignLook]) -> list[Total]:
 def answer(cards: list[Card], broken: list[str]) -> tuple[str, str]:
     """Return whether money is being lost: a tone, and a sentence."""
     if broken:
-        return "no", f"Look now: the ledger of {_listed(broken)} cannot be read."
+        return "no", f"Look now: the ledger of {join_words(broken, 3)} cannot be read."
     bad = [one.name for one in cards if any(trouble.tone == "no" for trouble in one.troubles)]
     doubtful = [one.name for one in cards if one.troubles and one.name not in bad]
     if bad:
-        return "no", f"Look now: {_listed(bad)} {_needs(bad)} attention."
+        return "no", f"Look now: {join_words(bad, 3)} {_needs(bad)} attention."
     if doubtful:
-        return "part", f"Within budget, but look at {_listed(doubtful)}."
+        return "part", f"Within budget, but look at {join_words(doubtful, 3)}."
     running = sum(one.state == "Running" for one in cards)
     if not running:
         return "open", "No campaign is running; nothing is being spent."
     which = "The one campaign that runs is" if running == 1 else f"All {running} that run are"
     return "yes", f"No. {which} within budget, with nothing stuck and no overrun."
-
-
-def _listed(names: list[str]) -> str:
-    shown = names[:3] + ([f"{len(names) - 3} more"] if len(names) > 3 else [])
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _needs(names: list[str]) -> str:

@@ -8,12 +8,13 @@ from os import PathLike
 
 from bursar.errors import CannotAnswer, InvalidInput, UnknownArm, nearest
 from bursar.estimate import Estimate
+from bursar.formatting import format_percent, pluralize
 from bursar.policies import Policy
 from bursar.policies import policy as policy_of
 from bursar.policies.base import Range
 from bursar.replay.estimators import PassTotals, ReplayEstimate, arm_values, learning
 from bursar.replay.log import Log, read
-from bursar.replay.support import Support, added, between, quantile_of, short, support
+from bursar.replay.support import Support, format_estimate, format_value, quantile_of, support
 from bursar.settings.facebook import Exclusions
 from bursar.validation import Floats, check_int, check_positive
 
@@ -171,17 +172,18 @@ def verdict(found: ReplayEstimate, rows: Support) -> str:
     """Return what one estimate says, and what would be needed where the log cannot say it."""
     if found.reward is None:
         return _silent(found, rows)
-    earned = between(found.reward, found.level)
+    earned = format_estimate(found.reward, found.level)
+    share = format_percent(found.reached, digits=2 if found.reached < 0.995 else 4)
     if found.spend < found.budget:
         return (
-            f"{found.policy}: the log reaches {_percent(found.reached)} of the budget of"
-            f" {short(found.budget)}. By a spend of {short(found.spend)} it would have earned"
+            f"{found.policy}: the log reaches {share} of the budget of"
+            f" {format_value(found.budget)}. By a spend of {format_value(found.spend)} it would have earned"
             f" {earned}{_beside(found, 'had earned')}. Beyond that the log cannot say: it ended"
             f" while waiting for {found.waited_for!r}; about"
-            f" {short(_needed(found, rows))} rows like these would reach the whole budget."
+            f" {format_value(_needed(found, rows))} rows like these would reach the whole budget."
         )
     return (
-        f"{found.policy} would have earned {earned} for {short(found.budget)}"
+        f"{found.policy} would have earned {earned} for {format_value(found.budget)}"
         f"{_beside(found, 'earned')}."
     )
 
@@ -189,15 +191,15 @@ def verdict(found: ReplayEstimate, rows: Support) -> str:
 def _silent(found: ReplayEstimate, rows: Support) -> str:
     if found.method == "weights":
         return (
-            f"{found.policy}: the log cannot say; the arm has {added(int(found.rows), 'row')}"
+            f"{found.policy}: the log cannot say; the arm has {pluralize(int(found.rows), 'row')}"
             " or costs nothing, so no budget limits it."
         )
     rare = int((rows.floor * len(rows)).argmin())
     return (
         f"{found.policy}: the log cannot say; it ended before every one of the"
         f" {len(rows.arms)} arms was played, waiting for {found.waited_for!r}."
-        f" {rows.arms[rare]!r} has {added(int(rows.rows_per_arm[rare]), 'row')}, the least"
-        f" propensity of them {short(float(rows.floor[rare]))}: log more rows, give the arm a"
+        f" {rows.arms[rare]!r} has {pluralize(int(rows.rows_per_arm[rare]), 'row')}, the least"
+        f" propensity of them {format_value(float(rows.floor[rare]))}: log more rows, give the arm a"
         " larger share, or leave it out."
     )
 
@@ -205,7 +207,7 @@ def _silent(found: ReplayEstimate, rows: Support) -> str:
 def _beside(found: ReplayEstimate, verb: str) -> str:
     if found.logged is None or found.reward is None:
         return "; the logging policy never spent as much"
-    said = f", where the logging policy {verb} {short(found.logged)}: "
+    said = f", where the logging policy {verb} {format_value(found.logged)}: "
     if found.reward.low > found.logged:
         return said + "more"
     return said + ("less" if found.reward.high < found.logged else "no clear difference")
@@ -214,10 +216,6 @@ def _beside(found: ReplayEstimate, verb: str) -> str:
 def _needed(found: ReplayEstimate, rows: Support) -> float:
     """Return the rows that the budget takes if plays go on at the same cost and pace."""
     return len(rows) / found.reached
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.2g}%" if share < 0.995 else f"{100.0 * share:.4g}%"
 
 
 def compared(found: list[ReplayEstimate]) -> str:
@@ -240,9 +238,9 @@ def sentences(log: Log, rows: Support) -> list[str]:
     """Return what was read, what was left out and why, and what speaks against the answers."""
     seen = len(log) + sum(log.left_out.counts.values())
     said = [
-        f"{log.name}: {len(rows):,} of {added(seen, log.unit)} can be replayed;"
-        f" {len(rows.arms)} arms. The logging policy earned {short(log.earned)} for"
-        f" {short(log.spent)}."
+        f"{log.name}: {len(rows):,} of {pluralize(seen, log.unit)} can be replayed;"
+        f" {len(rows.arms)} arms. The logging policy earned {format_value(log.earned)} for"
+        f" {format_value(log.spent)}."
     ]
     said += _reasons(log.left_out, "Left out", log.unit)
     said += _reasons(rows.left_out, "Not replayed", log.unit)
@@ -255,5 +253,5 @@ def _reasons(out: Exclusions, what: str, unit: str) -> list[str]:
         first = out.lines[reason]
         more = ", …" if count > len(first) else ""
         where = f"{unit}{'s' * (len(first) > 1)} {', '.join(map(str, first))}{more}"
-        said.append(f"{what}: {added(count, unit)}, {reason} ({where}).")
+        said.append(f"{what}: {pluralize(count, unit)}, {reason} ({where}).")
     return said

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bursar.errors import CannotAnswer, InvalidInput
 from bursar.estimate import Estimate
+from bursar.formatting import format_number, pluralize
 from bursar.replay.log import EVERY, Log
 from bursar.settings.facebook import Exclusions
 from bursar.validation import Floats, check_number
@@ -18,12 +19,11 @@ from bursar.validation import Floats, check_number
 __all__ = [
     "EXPLORE",
     "Support",
-    "added",
-    "between",
+    "format_estimate",
     "estimate_to_json",
     "normal_value",
     "quantile_of",
-    "short",
+    "format_value",
     "support",
 ]
 
@@ -55,28 +55,23 @@ def estimate_to_json(estimate: Estimate) -> dict[str, float]:
 EXPLORE = "log 5% of the asks at random (explore=0.05), with the propensity of each choice"
 
 
-def short(number: float) -> str:
-    """Return a number as people read it.
+def format_value(number: float) -> str:
+    """Return a number with four significant digits, and all digits before the point.
 
-    >>> short(12345.678), short(0.123456), short(812.0)
+    >>> format_value(12345.678), format_value(0.123456), format_value(812.0)
     ('12,346', '0.1235', '812')
     """
-    return f"{number:,.0f}" if abs(number) >= 1000.0 else f"{number:.4g}"
+    return format_number(number, 4, keep_whole=True)
 
 
-def between(value: Estimate, level: float) -> str:
+def format_estimate(value: Estimate, level: float) -> str:
     """Return an estimate with its interval.
 
-    >>> between(Estimate(812.0, 790.0, 835.4), 0.95)
+    >>> format_estimate(Estimate(812.0, 790.0, 835.4), 0.95)
     '812 (95%: 790 … 835.4)'
     """
-    ends = f"{short(value.low)} … {short(value.high)}"
-    return f"{short(value.value)} ({100 * level:.4g}%: {ends})"
-
-
-def added(count: int, noun: str) -> str:
-    """Return a count with its noun: 1 row, 2,000 rows."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    ends = f"{format_value(value.low)} … {format_value(value.high)}"
+    return f"{format_value(value.value)} ({100 * level:.4g}%: {ends})"
 
 
 _ABSENT = -1  # a row of an arm that is not compared
@@ -152,7 +147,7 @@ def support(log: Log, arms: Sequence[str] | None = None, clip: float | None = No
     if clip is not None and (low := int((propensity < clip)[arm >= 0].sum())):
         floor = np.maximum(floor, clip)
         notes.append(
-            f"{added(low, 'row')} of propensity below {clip:g} count as if it were {clip:g}:"
+            f"{pluralize(low, 'row')} of propensity below {clip:g} count as if it were {clip:g}:"
             " the estimates lean towards what the log did more often."
         )
     accept = np.where(arm >= 0, np.minimum(1.0, floor[arm] / propensity), 0.0)
@@ -224,7 +219,7 @@ def _misfits(
         if off > _REFUSED and not 0.5 < mean < 2.0:
             raise CannotAnswer(
                 f"the propensities of {name!r} in {log.name} do not fit how often it was chosen:"
-                f" 1/propensity averages {short(mean)} over the {log.unit}s, and must be near 1;"
+                f" 1/propensity averages {format_value(mean)} over the {log.unit}s, and must be near 1;"
                 " they are wrong, or most decisions gave the arm next to no chance"
             )
         if off > _NOTED and abs(mean - 1.0) > 0.02:
@@ -246,8 +241,8 @@ def _drifts(wanted: tuple[str, ...], arm: NDArray[np.int32], reward: Floats) -> 
         error = (one.var() / one.size + other.var() / other.size) ** 0.5
         if abs(one.mean() - other.mean()) > max(_NOTED * float(error), 1e-12):
             notes.append(
-                f"{name!r} brought {short(float(one.mean()))} a play in the first half of its rows"
-                f" and {short(float(other.mean()))} in the second: the log drifts, and estimates"
+                f"{name!r} brought {format_value(float(one.mean()))} a play in the first half of its rows"
+                f" and {format_value(float(other.mean()))} in the second: the log drifts, and estimates"
                 " mix both."
             )
     return notes

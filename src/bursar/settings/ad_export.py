@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from bursar.errors import InvalidData, InvalidInput
+from bursar.formatting import pluralize
 from bursar.problems import Bernoulli, Problem
 from bursar.problems.clicks import Clicks
 from bursar.settings.ad_rows import (
@@ -236,8 +237,7 @@ class Export:
     def _left_out(self, reason: str) -> str:
         count, first = self.excluded[reason], self.lines[reason]
         more = ", …" if count > len(first) else ""
-        lines = "1 line" if count == 1 else f"{count:,} lines"
-        return f"Left out: {lines}, {reason} ({_lines(first)}{more})."
+        return f"Left out: {pluralize(count, 'line')}, {reason} ({_lines(first)}{more})."
 
 
 def _lines(first: list[int]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bursar.errors import InvalidData
+from bursar.formatting import pluralize
 from bursar.settings.csv_table import (
     CsvCell,
     CsvLine,
@@ -319,5 +320,4 @@ def group_lots(lots: list[Lot], columns: AdColumns, out: Exclusions) -> Groups:
 
 def _said(names: list[str], why: str) -> str:
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    count = "1 group" if len(names) == 1 else f"{len(names)} groups"
-    return f"Left out: {count} {why} ({shown})."
+    return f"Left out: {pluralize(len(names), 'group')} {why} ({shown})."

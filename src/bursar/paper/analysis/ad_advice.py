@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bursar.formatting import format_number, join_words
 from bursar.paper.analysis.compare import LEVEL, compare, holm
 from bursar.paper.analysis.games import final, rows_of
 from bursar.settings.ad_export import AdExportSetting
@@ -252,13 +253,13 @@ def _headline(case: _Case) -> str:
     runs = f"on average over {stood.runs} simulated run{'s' * (stood.runs > 1)}"
     said = (
         f"With a budget of {case.budget}{where}, {case.label(best)} found"
-        f" {_short(stood.found(best))} of the {_short(stood.possible())} {case.unit} that were"
+        f" {_number(stood.found(best))} of the {_number(stood.possible())} {case.unit} that were"
         f" possible, {runs}"
     )
     if worst == best:
         return f"{said}."
     who = "choosing at random" if worst == "uniform" else f"the weakest, {case.label(worst)},"
-    return f"{said}; {who} found {_short(stood.found(worst))}."
+    return f"{said}; {who} found {_number(stood.found(worst))}."
 
 
 def _others(case: _Case) -> list[str]:
@@ -271,22 +272,22 @@ def _others(case: _Case) -> list[str]:
         return [f"{runs} too few to tell policies apart; repeat with 100 or more."]
     level = stood.as_good()
     if level:
-        names = _listed([case.label(slug) for slug in level])
+        names = join_words([case.label(slug) for slug in level], _SHOWN)
         return [f"As far as {stood.runs} runs can tell, {names} did as well."]
-    following = f"{case.label(others[0])} came next with {_short(stood.found(others[0]))}"
+    following = f"{case.label(others[0])} came next with {_number(stood.found(others[0]))}"
     return [f"{following}; the difference is more than chance."]
 
 
 def _file_of_one(case: _Case) -> list[str]:
     (look,) = case.outlooks
     said = [
-        f"In the file {look.best!r} brings most: {_short(look.ratio)} {case.unit} for each"
-        f" {case.money}, in truth likely between {_short(look.low)} and {_short(look.high)}."
+        f"In the file {look.best!r} brings most: {_number(look.ratio)} {case.unit} for each"
+        f" {case.money}, in truth likely between {_number(look.low)} and {_number(look.high)}."
     ]
     if not look.rivals:
         said.append("The file is enough to tell it from every other arm.")
     else:
-        names = _listed([repr(name) for name in look.rivals])
+        names = join_words([repr(name) for name in look.rivals], _SHOWN)
         said.append(f"The file does not tell it apart from {names}.")
     if look.safe != look.best:
         said.append(
@@ -301,7 +302,7 @@ def _file_of_many(case: _Case) -> list[str]:
     total = len(case.groups)
     if not clear:
         return [f"In none of the {total} groups does the file tell the best arm from the others."]
-    names = _listed(clear)
+    names = join_words(clear, _SHOWN)
     return [
         f"In {len(clear)} of {total} groups the file tells the best arm from all others: {names}."
     ]
@@ -314,11 +315,11 @@ def _too_small(case: _Case) -> list[str]:
     trial = case.groups[0].trial
     if case.one:
         return [
-            f"{case.budget} buys about {_short(small[0].plays)} {trial},"
-            f" {_short(small[0].plays_per_arm)} for each of {small[0].arms} arms:"
+            f"{case.budget} buys about {_number(small[0].plays)} {trial},"
+            f" {_number(small[0].plays_per_arm)} for each of {small[0].arms} arms:"
             " too few to learn much. A larger budget or fewer arms would help."
         ]
-    names = _listed([look.setting for look in small])
+    names = join_words([look.setting for look in small], _SHOWN)
     return [
         f"In {len(small)} of {len(case.groups)} groups {case.budget} buys fewer than {_FEW} {trial}"
         f" an arm, too few to learn much: {names}."
@@ -346,7 +347,7 @@ def _next(case: _Case) -> str:
         )
     if not trusted:
         return f"What to do: let {policy} divide the budget of every group."
-    arms = _listed([f"{look.safe!r} in {look.setting}" for look in trusted])
+    arms = join_words([f"{look.safe!r} in {look.setting}" for look in trusted], _SHOWN)
     rest = "" if len(trusted) == len(case.groups) else f" Elsewhere let {policy} divide the budget."
     return (
         f"What to do: in {len(trusted)} of {len(case.groups)} groups going by the file loses less"
@@ -363,19 +364,11 @@ def _percent(share: float) -> str:
     return f"about {share:.0%}" if share >= 0.01 else "less than 1%"
 
 
+def _number(value: float) -> str:
+    return format_number(value, keep_whole=True)
+
+
 def _named(label: str) -> str:
     """Return ``A (b = 1)`` for a legend's ``A, b = 1``, which would read badly in a sentence."""
     name, _, parameters = label.partition(", ")
     return f"{name} ({parameters})" if parameters else name
-
-
-def _short(value: float) -> str:
-    """Return three digits of a number, all of those before the point."""
-    return f"{value:,.0f}" if value >= 100.0 else f"{value:.3g}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) > _SHOWN:
-        return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last

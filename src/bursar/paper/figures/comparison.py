@@ -14,6 +14,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from bursar.errors import BursarError, InvalidInput
 from bursar.estimate import Estimate
+from bursar.formatting import format_percent
 from bursar.paper.analysis import games
 from bursar.paper.analysis.dominance import PUBLISHED, Dominance
 from bursar.paper.analysis.dominance import dominance as measure
@@ -126,9 +127,9 @@ def _bar(panel: Any, row: int, bar: Loss) -> None:
         row, bar.share, height=0.68, color=_colour(bar.policy, "#9a9a9a"),
         hatch="////" if bar.policy == _CHANCE else None, edgecolor="white", linewidth=0,
     )  # fmt: skip
-    words = f" lost {_percent(bar.share)} of what was possible"
+    words = f" lost {format_percent(bar.share)} of what was possible"
     if bar.policy != RECOMMENDED and row > 0:
-        words = f" {_percent(bar.share)}"
+        words = f" {format_percent(bar.share)}"
     panel.text(
         bar.share, row, words,
         va="center", color=_colour(bar.policy, INK), weight=_weight(bar.policy),
@@ -149,10 +150,6 @@ def _colour(slug: str, other: str) -> str:
     if slug == RECOMMENDED:
         return ACCENT
     return FAINT if slug == _CHANCE and other == INK else other
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.1f}%" if share >= 0.001 else f"{100.0 * share:.2g}%"
 
 
 def _at(result: Result, setting: str) -> int:
@@ -356,7 +353,7 @@ def _strip(panel: Any, row: int, facts: dict[str, float], colour: str) -> None:
     panel.plot(median, row, "|", color=INK, markersize=9, markeredgewidth=1.8)
     panel.plot(mean, row, "D", color="white", markeredgecolor=INK, markersize=4)
     share = facts["failed"]
-    panel.text(1.0, row, _failures_percent(share), transform=panel.get_yaxis_transform(),
+    panel.text(1.0, row, format_percent(share, digits=2), transform=panel.get_yaxis_transform(),
                ha="right", va="center", fontsize=8, color=INK if share > 0.0 else FAINT,
                weight="bold" if share >= 0.05 else "normal")  # fmt: skip
 
@@ -370,11 +367,6 @@ def _key() -> list[Line2D]:
         ({"marker": "D", "color": "white", "markeredgecolor": INK, "linestyle": ""}, "mean"),
     ]
     return [Line2D([], [], label=words, **style) for style, words in marks]
-
-
-def _failures_percent(share: float) -> str:
-    """Write 0.44%, 8.3% and 33%: two digits, and no more than the games can tell."""
-    return f"{100.0 * share:.0f}%" if share >= 0.0995 else f"{100.0 * share:.2g}%"
 
 
 # ==== figures.speed

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from bursar.errors import BursarError, MissingData
 from bursar.files import whole_file
+from bursar.formatting import pluralize
 from bursar.paper.analysis.coverage import coverage as cover
 from bursar.paper.analysis.nonstationary import sweeps
 from bursar.paper.analysis.shares import NEW
@@ -152,9 +153,5 @@ def _ads(data: Data) -> Ads:
 def _run(result: Result) -> str:
     """Say how much was played, in a sentence."""
     settings, repetitions = (np.unique(of).size for of in (result.setting, result.repetition))
-    words = [_count(settings, "setting"), _count(repetitions, "repetition")]
+    words = [pluralize(settings, "setting"), pluralize(repetitions, "repetition")]
     return f"This run: {' × '.join(words)}, {result.values.shape[0]:,} games."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

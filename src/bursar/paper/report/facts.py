@@ -23,7 +23,6 @@ __all__ = [
     "amount",
     "arms_range",
     "cell",
-    "duration",
     "name",
     "number",
     "percent",
@@ -247,20 +246,6 @@ def amount(count: float) -> str:
                 f"{count / size:.3g} {word}" if count >= 10 * size else f"{count / size:.1f} {word}"
             )
     return f"{count:,.0f}"
-
-
-def duration(seconds: float) -> str:
-    """Return how long something took.
-
-    >>> duration(8.13), duration(95), duration(7384)
-    ('8.1 s', '1 min 35 s', '2 h 3 min')
-    """
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def cell(value: Any) -> str:

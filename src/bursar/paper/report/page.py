@@ -15,13 +15,13 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from bursar.errors import MissingData
+from bursar.formatting import format_elapsed
 from bursar.paper.analysis.games import FAILED
 from bursar.paper.figures.style import colours, is_ours
 from bursar.paper.report.facts import (
     Drawing,
     ReportData,
     amount,
-    duration,
     name,
     number,
     percent,
@@ -215,7 +215,7 @@ def _budget(asked: Mapping[str, Any]) -> str | None:
 
 
 def _duration(seconds: float | None) -> str | None:
-    return None if seconds is None else duration(seconds)
+    return None if seconds is None else format_elapsed(seconds, 1)
 
 
 def _moment(started: Any) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bursar.estimate import Estimate
+from bursar.formatting import join_words
 from bursar.paper.analysis.games import failed_share
 from bursar.paper.analysis.nonstationary import PLAIN, ForgettingVerdict, verdicts
 from bursar.paper.analysis.shares import (
@@ -183,21 +184,17 @@ def _sentence(one: ForgettingVerdict) -> str:
             f" 95% {since.low:+,.0f} to {since.high:+,.0f})"
         )
     elif one.loses:
-        words += (
-            f"loses at {_listed(one.loses)} {one.unit} a budget and not clearly at all faster ones"
-        )
+        speeds = join_words([f"{speed:g}" for speed in one.loses])
+        words += f"loses at {speeds} {one.unit} a budget and not clearly at all faster ones"
     else:
         words += f"loses at no speed up to {_counted(max(one.speeds), one.unit)}"
-    return words + (f", and wins at {_listed(one.wins)}." if one.wins else ".")
+    return words + (
+        f", and wins at {join_words([f'{speed:g}' for speed in one.wins])}." if one.wins else "."
+    )
 
 
 def _counted(amount: float, unit: str) -> str:
     return f"{amount:g} {unit.removesuffix('s') if amount == 1 else unit} a budget"
-
-
-def _listed(speeds: list[float]) -> str:
-    shown = [f"{speed:g}" for speed in speeds]
-    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + f" and {shown[-1]}"
 
 
 # ==== report.ratios
