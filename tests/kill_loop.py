@@ -313,7 +313,7 @@ def _rightly_refused(
 
 def run(url: str, kills: int, *, clients: int = 4, seed: int = 1, pause: float = 0.05) -> Any:
     """Kill so many clients on a new campaign in a store; return what was seen."""
-    committer._OFTEN = 100  # snapshots often, so that they are torn as well
+    committer.SNAPSHOT_EVERY = 100  # snapshots often, so that they are torn as well
     warm = Campaign("warm", "1", {"a": "0.05", "b": "0.20"}, exponent=2)
     warm.tell(warm.ask(), cost="0.01", reward=0.5)
     arms = {key: f"{cost / 100:.2f}" for key, cost in ARMS.items()}

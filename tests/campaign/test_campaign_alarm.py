@@ -204,7 +204,7 @@ def test_nobody_looks_if_changes_are_ignored() -> None:
 def test_a_restart_between_snapshots_raises_the_same_alarm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(committer, "_OFTEN", 50)
+    monkeypatch.setattr(committer, "SNAPSHOT_EVERY", 50)
     store = MemoryStore()
     campaign = made(storage=store)
     campaign.run(world(), most=600)

@@ -87,7 +87,7 @@ class Machine(RuleBasedStateMachine):
         explore: float,
         on_change: str,
     ) -> None:
-        self.usual, committer._OFTEN = committer._OFTEN, self.kept_every
+        self.usual, committer.SNAPSHOT_EVERY = committer.SNAPSHOT_EVERY, self.kept_every
         self.clock = HandClock()
         self.jumped = 0
         rules: dict[str, Any] = {
@@ -113,7 +113,7 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "campaign"):
             self.everything_adds_up()
-            committer._OFTEN = self.usual
+            committer.SNAPSHOT_EVERY = self.usual
             self.campaign.close()
 
     @contextmanager

@@ -592,7 +592,7 @@ def test_row_22_connection_lost_during_commit() -> None:
 
 def test_row_23_ten_times_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
     """In place of a queue of requests: the bounded line at the desk, refused before reserving."""
-    monkeypatch.setattr(committer, "_LINE", 8)
+    monkeypatch.setattr(committer, "QUEUE_LIMIT", 8)
 
     class Slow(MemoryStore):
         gate = threading.Event()

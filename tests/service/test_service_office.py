@@ -13,9 +13,9 @@ from service_app import eventually
 
 from bursar import Campaign
 from bursar.campaign.commands import ask_command, tell_command
+from bursar.campaign.committer import DeadlinePassed
 from bursar.errors import BudgetExhausted, BursarError, Overloaded, StorageUnavailable
 from bursar.service import Service, ServiceConfig
-from bursar.service.responses import HTTPProblem
 
 
 @pytest.fixture
@@ -32,15 +32,15 @@ class Gate:
     def __init__(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
         self.opened = threading.Event()
         self.batches: list[int] = []
-        campaign = service.campaign("llm")
-        together = campaign.execute_batch
+        committer = service.campaign("llm")._committer
+        commit = committer._commit
 
-        def slowly(works: Any) -> list[Any]:
-            self.batches.append(len(works))
+        def slowly(batch: Any) -> None:
+            self.batches.append(len(batch))
             assert self.opened.wait(60)
-            return together(works)
+            commit(batch)
 
-        monkeypatch.setattr(campaign, "execute_batch", slowly)
+        monkeypatch.setattr(committer, "_commit", slowly)
 
 
 def played(work: Callable[[], Awaitable[None]]) -> None:
@@ -77,7 +77,7 @@ def test_calls_that_wait_share_a_commit_and_outcomes_go_first(
         told = asyncio.create_task(
             service.submit("llm", noting("tell", tell_command(config, "a", "0.05", 1)), urgent=True)
         )
-        await until(lambda: service.office.waiting() == {"llm": 4})
+        await until(lambda: service.queued() == {"llm": 4})
         gate.opened.set()
         await asyncio.gather(first, told, *asks)
 
@@ -97,7 +97,7 @@ def test_a_full_line_refuses_before_anything_is_reserved(
         waiting = [
             asyncio.create_task(service.submit("llm", ask_command(f"w{n}"))) for n in range(8)
         ]
-        await until(lambda: service.office.waiting() == {"llm": 8})
+        await until(lambda: service.queued() == {"llm": 8})
         with pytest.raises(Overloaded, match="8 calls wait for the ledger of 'llm'"):
             await service.submit("llm", ask_command("one too many"))
         gate.opened.set()
@@ -120,9 +120,9 @@ def test_a_call_is_dropped_at_its_deadline_and_nothing_is_reserved(
         late = asyncio.create_task(service.submit("llm", ask_command("late"), deadline=soon))
         far = time.monotonic() + 60
         other = asyncio.create_task(service.submit("llm", ask_command("other"), deadline=far))
-        await until(lambda: service.office.waiting() == {"llm": 2} and time.monotonic() > soon)
+        await until(lambda: service.queued() == {"llm": 2} and time.monotonic() > soon)
         gate.opened.set()
-        with pytest.raises(HTTPProblem, match="still in line at its deadline") as caught:
+        with pytest.raises(DeadlinePassed, match="still queued at its deadline") as caught:
             await late
         assert caught.value.code == "deadline-passed"
         await asyncio.gather(first, other)
@@ -153,19 +153,19 @@ def test_each_gets_its_own_refusal(service: Service) -> None:
 def test_a_ledger_that_fails_fails_everybody_and_recovers(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    campaign = service.campaign("llm")
-    together = campaign.execute_batch
+    committer = service.campaign("llm")._committer
+    run = committer._run
 
-    def broken(works: Any) -> list[Any]:
+    def broken(batch: Any) -> None:
         raise ZeroDivisionError("nobody thought of this")
 
     async def play() -> None:
-        monkeypatch.setattr(campaign, "execute_batch", broken)
+        monkeypatch.setattr(committer, "_run", broken)
         results = await asyncio.gather(
             *(service.submit("llm", ask_command()) for _ in range(3)), return_exceptions=True
         )
         assert all(isinstance(one, StorageUnavailable) for one in results)
-        monkeypatch.setattr(campaign, "execute_batch", together)
+        monkeypatch.setattr(committer, "_run", run)
         assert (await service.submit("llm", ask_command())).arm == "small"
 
     played(play)
@@ -177,10 +177,9 @@ def test_closing_serves_what_is_in_line(service: Service, monkeypatch: pytest.Mo
     async def play() -> None:
         calls = [asyncio.create_task(service.submit("llm", ask_command(f"c{n}"))) for n in range(5)]
         await until(lambda: gate.batches)
-        closing = threading.Thread(target=service.office.close)
+        closing = threading.Thread(target=service.close)
         closing.start()
-        await until(lambda: service.office._closed)
-        await until(lambda: service.office._lines["llm"]._closed)
+        await until(lambda: service.campaign("llm")._committer._closed)
         with pytest.raises(BursarError, match="stopping"):
             await service.submit("llm", ask_command("too late"))
         gate.opened.set()
@@ -193,10 +192,10 @@ def test_closing_serves_what_is_in_line(service: Service, monkeypatch: pytest.Mo
 def test_the_thread_of_an_idle_campaign_ends_and_comes_back(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bursar.service.commit_queue._IDLE", 0.05)
+    monkeypatch.setattr("bursar.campaign.committer.IDLE_SECONDS", 0.05)
 
     def threads() -> list[str]:
-        return [one.name for one in threading.enumerate() if one.name == "ledger of llm"]
+        return [one.name for one in threading.enumerate() if one.name == "committer of llm"]
 
     played(lambda: service.submit("llm", ask_command("a")))
     eventually(lambda: not threads())

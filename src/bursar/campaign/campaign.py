@@ -20,7 +20,7 @@ from bursar.campaign.commands import (
     tell_command,
     void_command,
 )
-from bursar.campaign.committer import Clock, Command, Committer, SystemClock
+from bursar.campaign.committer import Clock, Command, Committer, PendingCommand, SystemClock
 from bursar.campaign.config import Config, check_text
 from bursar.campaign.creation import check_arm_key, create_campaign, open_store
 from bursar.campaign.decision import Decision, DecisionBlock, make_decision
@@ -323,6 +323,7 @@ class Campaign(CampaignChanges, CampaignViews):
     ) -> None:
         self.clock = clock or SystemClock()
         self.store = open_store(storage)
+        self._owns_store = isinstance(storage, str)
         if (budget is None) != (arms is None):
             raise InvalidInput("a new campaign has a budget and arms; give both, or neither")
         if budget is not None and arms is not None:
@@ -454,6 +455,15 @@ class Campaign(CampaignChanges, CampaignViews):
         """Run a command of :mod:`bursar.campaign.commands`, commit it and return its result."""
         return self._committer.execute(command)
 
+    def submit(self, pending: PendingCommand, urgent: bool, limit: int) -> None:
+        """Queue a command for a caller on an event loop; see :meth:`Committer.submit`."""
+        self._committer.submit(pending, urgent, limit)
+
+    @property
+    def waiting(self) -> int:
+        """How many commands are queued."""
+        return len(self._committer)
+
     def execute_batch(self, commands: Sequence[Command]) -> list[Any]:
         """Run many commands in one commit; return the result of each, or the error it raised.
 
@@ -568,11 +578,11 @@ class Campaign(CampaignChanges, CampaignViews):
     @property
     def alarms(self) -> list[str]:
         """What an operator should know: clocks that were set, policies that failed."""
-        return [*self._committer.alarms, *self._committer.state().flags]
+        return [*self._committer.trusted.alarms, *self._committer.state().flags]
 
     def trust_clock(self) -> None:
         """Say that the time of day is right, after an alarm that it was set: holds expire again."""
-        self._committer.trust_clock()
+        self._committer.trusted.trust()
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """Yield what happened, in order."""
@@ -581,5 +591,7 @@ class Campaign(CampaignChanges, CampaignViews):
             yield event
 
     def close(self) -> None:
-        """Give back files and connections; the campaign itself goes on."""
-        self.store.close()
+        """Commit what is queued; close the store if this campaign opened it."""
+        self._committer.close()
+        if self._owns_store:
+            self.store.close()

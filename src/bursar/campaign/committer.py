@@ -1,7 +1,10 @@
-"""The desk: calls of many threads, served in transaction, many of them with one commit.
+"""The committer: the one queue through which every command of a campaign goes.
 
-Whoever gets to the desk serves all who stand in line: their work is done one after the other on the
-same state, appended to the log and committed together; only then does anyone get an answer.
+Commands run one after the other on the same state. Their events are appended to the log and
+committed together, and only then does any caller get its answer. A caller waits as a thread
+(:meth:`Committer.execute`) or has a future of its event loop resolved (:meth:`Committer.submit`).
+The thread that acquires the lock commits all queued commands together, up to 256 of them. For
+futures a worker thread does so; it is started by the first submission and ends when it is idle.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
@@ -20,113 +23,101 @@ from bursar.errors import BursarError, CorruptLedger, Overloaded, StorageUnavail
 from bursar.ledger import LogWriter, Store
 from bursar.ledger.chain import check_chain
 
+if TYPE_CHECKING:
+    import asyncio
+
 __all__ = [
     "Clock",
     "Command",
     "Committer",
+    "CommitterClosed",
+    "DeadlinePassed",
+    "PendingCommand",
     "SystemClock",
-    "boot_of",
 ]
 
-# ==== campaign.clock
-# Clocks: the time of day, which may jump, beside one that never does.
-
-# CLOCK_BOOTTIME goes on while a laptop sleeps: waking up is no jump of the wall clock
-_STEADY: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
-
-
-class Clock(Protocol):
-    """What a campaign asks for the time.
-
-    A clock may also have ``boot()``: a word for the run of the machine that its steady time counts
-    from. Then a clock that was set between two processes of one run is noticed.
-    """
-
-    def wall(self) -> int:
-        """Return microseconds since 1970, as the machine believes."""
-
-    def steady(self) -> int:
-        """Return microseconds since whenever; never set, never back."""
-
-
-class SystemClock:
-    """The machine's clocks."""
-
-    def boot(self) -> str:
-        """Return a name of this run of the machine, for which its steady clock holds; or ``""``."""
-        with suppress(OSError):  # not everywhere
-            return _BOOT.read_text().strip()
-        return ""
-
-    def wall(self) -> int:
-        """Return the time of day."""
-        return time.time_ns() // 1000
-
-    def steady(self) -> int:
-        """Return the time since the machine started, sleep included where the system can tell."""
-        return time.clock_gettime_ns(_STEADY) // 1000
-
-
-def boot_of(clock: Clock) -> str:
-    """Return the run of the machine that a clock's steady time counts from; ``""`` if unknown."""
-    word: str = getattr(clock, "boot", str)()
-    return word
-
-
 Command = Callable[[Transaction], Any]
-"""What a call does in a transaction."""
+"""What a call does: it reads the state of a transaction and appends events."""
 
-_LINE = 4096  # calls that may wait
-_TOGETHER = 256  # calls that share a commit
-_OFTEN = 10_000  # events between snapshots
-_SECOND = 1_000_000  # µs
-_STEP = 60_000_000  # µs by which a clock may be set without stopping the reaper
+CommitObserver = Callable[[str, int, float], None]
+"""Called on the event loop after a commit: name of the campaign, commands, seconds."""
+
+QUEUE_LIMIT = 4096  # commands that may wait
+SNAPSHOT_EVERY = 10_000  # events between snapshots
+IDLE_SECONDS = 30.0  # without a command, after which the worker thread ends
+_BATCH = 256  # commands that share a commit
+
+
+class DeadlinePassed(BursarError, TimeoutError):
+    """A command that was still in the queue at its deadline; it was not run."""
+
+    code = "deadline-passed"
+
+
+class CommitterClosed(BursarError, RuntimeError):
+    """A command for a campaign that is being closed in this process; it was not run."""
+
+    code = "stopping"
 
 
 class PendingCommand:
-    """One call in line: its work, and what came of it."""
+    """A command in the queue: who waits for it, until when, and what came of it."""
 
-    __slots__ = ("done", "error", "result", "work")
+    __slots__ = ("command", "deadline", "done", "error", "future", "observer", "result")
 
-    def __init__(self, work: Command) -> None:
-        self.work = work
+    def __init__(
+        self,
+        command: Command,
+        future: asyncio.Future[Any] | None = None,
+        deadline: float | None = None,
+        observer: CommitObserver | None = None,
+    ) -> None:
+        self.command = command
+        self.future = future
+        self.deadline = deadline
+        self.observer = observer
         self.done = False
         self.result: Any = None
         self.error: BaseException | None = None
 
 
 class Committer:
-    """Where the state of one campaign is, and the only way to change it."""
+    """Holds the state of one campaign; the only way to change it."""
 
     def __init__(self, store: Store, name: str, clock: Clock) -> None:
         self.store = store
         self.name = name
         self.clock = clock
-        self.alarms: list[str] = []
+        self.trusted = TrustedClock(clock, store)
         self._state: State | None = None
         self._snapshot_at = 0
-        self._lock = threading.Lock()
-        self._line: deque[PendingCommand] = deque()
-        self._step = 0
-        self._asked = 0  # when the store was asked for the next
-        self._offset = self._known_offset()
+        self._lock = threading.Lock()  # held while commands run and are committed
+        self._urgent: deque[PendingCommand] = deque()
+        self._others: deque[PendingCommand] = deque()
+        self._gate = threading.Condition()  # between submissions and the worker
+        self._worker: threading.Thread | None = None
+        self._worker_waits = False
+        self._closed = False
 
-    def execute(self, work: Command) -> Any:
-        """Do work on the newest state and commit what it did; return its result."""
-        if self._line or not self._lock.acquire(False):
-            call = PendingCommand(work)
-            self._stand_in_line(call)
-            if call.error is not None:
-                raise call.error
-            return call.result
-        refused = result = None  # nobody else is here: the same without what only many need
+    def __len__(self) -> int:
+        return len(self._urgent) + len(self._others)
+
+    # callers
+
+    def execute(self, command: Command) -> Any:
+        """Run a command on the newest state, commit its events and return its result."""
+        if self._urgent or self._others or not self._lock.acquire(False):
+            pending = PendingCommand(command)
+            self._wait(pending)
+            if pending.error is not None:
+                raise pending.error
+            return pending.result
+        refused = result = None  # alone: the same as _commit, without what only a batch needs
         try:
-            with self.store.open_writer(self.name) as session:
-                transaction = self._turn(session)
+            with self.store.open_writer(self.name) as writer:
+                transaction = self._begin(writer)
                 try:
-                    result = work(transaction)
+                    result = command(transaction)
                 except Exception as error:
                     if transaction.broken:
                         raise
@@ -145,71 +136,152 @@ class Committer:
             raise refused
         return result
 
-    def execute_batch(self, works: Sequence[Command]) -> list[Any]:
-        """Do many works with one commit; return the result of each, or the error it ended with."""
-        calls = [PendingCommand(work) for work in works]
+    def execute_batch(self, commands: Sequence[Command]) -> list[Any]:
+        """Run commands with one commit; return the result of each, or the error it raised."""
+        batch = [PendingCommand(command) for command in commands]
         with self._lock:
-            self._serve(calls)
-        return [call.result if call.error is None else call.error for call in calls]
+            self._commit(batch)
+        return [one.result if one.error is None else one.error for one in batch]
 
-    def _stand_in_line(self, call: PendingCommand) -> None:
-        if len(self._line) >= _LINE:
-            raise Overloaded(
-                f"{_LINE:,} calls wait for the ledger of {self.name!r}; nothing was reserved,"
-                " try again in a moment"
-            )
-        self._line.append(call)
-        with self._lock:
-            if not call.done:
-                calls = [self._line.popleft() for _ in range(min(len(self._line), _TOGETHER))]
-                if call not in calls:  # more than one commit's worth was before it
-                    self._line.remove(call)
-                    calls.append(call)
-                self._serve(calls)
+    def submit(self, pending: PendingCommand, urgent: bool, limit: int = QUEUE_LIMIT) -> None:
+        """Queue a command that has a future, which is resolved once it is committed.
+
+        Called on the event loop of the future. Urgent commands run before all others: outcomes
+        are urgent, because they release money.
+        """
+        assert pending.future is not None
+        with self._gate:
+            if self._closed:
+                raise CommitterClosed(f"{self.name!r} is closing; nothing was reserved")
+            self._check_room(limit)
+            (self._urgent if urgent else self._others).append(pending)
+            if self._worker_waits:
+                self._worker_waits = False
+                # at the end of this iteration of the loop, after all others that it submits
+                pending.future.get_loop().call_soon(self._wake_worker)
+            elif self._worker is None:
+                self._worker = threading.Thread(
+                    target=self._work, name=f"committer of {self.name}", daemon=True
+                )
+                self._worker.start()
 
     def state(self) -> State:
-        """Return the newest state; look at it, do not change it."""
+        """Return the newest state, to be read and not changed."""
         found: State = self.execute(lambda transaction: transaction.state)
         return found
 
-    def drop(self) -> None:
-        """Forget what is in memory; the next call reads it from the store."""
-        self._state = None
+    def close(self) -> None:
+        """Take no more submissions; return when all that are queued were committed."""
+        with self._gate:
+            self._closed = True
+            worker = self._worker
+            self._gate.notify()
+        if worker is not None:
+            worker.join()
 
-    def _serve(self, calls: list[PendingCommand]) -> None:
+    # the queue
+
+    def _check_room(self, limit: int) -> None:
+        if len(self) >= limit:
+            raise Overloaded(
+                f"{limit:,} calls wait for the ledger of {self.name!r}; nothing was reserved,"
+                " try again in a moment"
+            )
+
+    def _wait(self, pending: PendingCommand) -> None:
+        """Wait for the lock; then commit the queue, unless another thread has done so."""
+        self._check_room(QUEUE_LIMIT)
+        self._others.append(pending)
+        with self._lock:
+            if not pending.done:
+                batch = self._take()
+                if pending not in batch:  # more than a batch was queued before it
+                    self._others.remove(pending)
+                    batch.append(pending)
+                self._commit(batch)
+
+    def _take(self) -> list[PendingCommand]:
+        """Take the next batch from the queue; only with the lock."""
+        batch: list[PendingCommand] = []
+        for queue in (self._urgent, self._others):
+            while queue and len(batch) < _BATCH:
+                batch.append(queue.popleft())
+        return batch
+
+    def _work(self) -> None:
+        while self._worker_has_work():
+            # SystemExit and the like were reported to the callers; the worker goes on
+            with self._lock, suppress(BaseException):
+                self._commit(self._take())
+
+    def _worker_has_work(self) -> bool:
+        """Wait for commands; return False when the worker should end."""
+        with self._gate:
+            while not len(self):
+                self._worker_waits = not self._closed
+                if self._closed or not self._gate.wait(IDLE_SECONDS):
+                    if len(self):
+                        continue
+                    self._worker_waits, self._worker = False, None
+                    return False
+            self._worker_waits = False
+            return True
+
+    def _wake_worker(self) -> None:
+        with self._gate:
+            self._gate.notify()
+
+    # commits
+
+    def _commit(self, batch: list[PendingCommand]) -> None:
+        """Run commands and commit their events; only with the lock."""
+        start = time.monotonic()
+        live = [one for one in batch if one.deadline is None or one.deadline > start]
+        if len(live) < len(batch):
+            _drop_late(batch, start)
         try:
-            with self.store.open_writer(self.name) as session:
-                transaction = self._turn(session)
-                for call in calls:
-                    self._do(call, transaction)
-                if transaction.events:
-                    self._write(transaction)
+            if live:
+                self._run(live)
         except BaseException as error:
-            # whatever was not committed did not happen: read the truth from the store next time
+            # what was not committed did not happen: read the state from the store next time
             self._state = None
             failure = self._failure(error)
-            for call in calls:
-                call.error, call.result = failure, None
-            if not isinstance(error, Exception):  # Ctrl-C is for the thread that serves, no other
+            for one in live:
+                one.error, one.result = failure, None
+            if not isinstance(error, Exception):  # Ctrl-C is for the thread that commits
                 raise
         finally:
-            for call in calls:
-                call.done = True
+            for one in batch:
+                one.done = True
+            _notify(self.name, batch, len(live), time.monotonic() - start)
 
-    def _turn(self, session: LogWriter) -> Transaction:
+    def _run(self, batch: list[PendingCommand]) -> None:
+        with self.store.open_writer(self.name) as writer:
+            transaction = self._begin(writer)
+            for one in batch:
+                try:
+                    one.result = one.command(transaction)
+                except Exception as error:
+                    if transaction.broken:
+                        raise  # nothing of this commit may stand
+                    one.error = error  # events before it, such as a lapsed hold, stand
+            if transaction.events:
+                self._write(transaction)
+
+    def _begin(self, writer: LogWriter) -> Transaction:
         state = self._state
-        if state is None or state.seq != session.seq:
-            state = self._caught_up(session)
+        if state is None or state.seq != writer.seq:
+            state = self._catch_up(writer)
         wall = self.clock.wall()
         if wall < state.ts:  # it was set back, or another host is ahead
-            self._clock_is_steady(wall)
-        return Transaction(state, session, wall, self._clock_is_steady)
+            self.trusted.is_steady(wall)
+        return Transaction(state, writer, wall, self.trusted.is_steady)
 
     def _write(self, transaction: Transaction) -> None:
         state = transaction.state
-        transaction.session.append(transaction.events, state.summary(transaction.granted))
-        if state.seq - self._snapshot_at >= _OFTEN:
-            transaction.session.save_snapshot(state.seq, encode_snapshot(state))
+        transaction.writer.append(transaction.events, state.summary(transaction.granted))
+        if state.seq - self._snapshot_at >= SNAPSHOT_EVERY:
+            transaction.writer.save_snapshot(state.seq, encode_snapshot(state))
             self._snapshot_at = state.seq
 
     def _failure(self, error: BaseException) -> BaseException:
@@ -222,22 +294,13 @@ class Committer:
         failure.__cause__ = error
         return failure
 
-    def _do(self, call: PendingCommand, transaction: Transaction) -> None:
-        try:
-            call.result = call.work(transaction)
-        except Exception as error:
-            if transaction.broken:
-                raise  # nothing of this commit may stand
-            call.error = error  # what happened before, such as a hold that lapsed, did happen
-
-    def _caught_up(self, session: LogWriter) -> State:
-        """Return the state as of the head of the log: from memory, a snapshot, or the start."""
-        head = session.head
-        state = self._state
+    def _catch_up(self, writer: LogWriter) -> State:
+        """Return the state at the head of the log: from memory, a snapshot, or the first event."""
+        head, state = writer.head, self._state
         if state is None or state.seq > head.seq:
-            state = self._loaded(session)
+            state = self._load(writer)
         if state.seq < head.seq:
-            for event in session.events_after(state.seq):
+            for event in writer.events_after(state.seq):
                 if event.seq != state.seq + 1:
                     raise CorruptLedger(
                         f"event {state.seq + 1} of {self.name!r} is missing, the next is"
@@ -247,47 +310,119 @@ class Committer:
         self._state = state
         return state
 
-    def _loaded(self, session: LogWriter) -> State:
-        kept = session.load_snapshot()
+    def _load(self, writer: LogWriter) -> State:
+        kept = writer.load_snapshot()
         state = None if kept is None else decode_snapshot(kept[1])
-        self._snapshot_at = 0 if state is None else state.seq
-        since = self._snapshot_at
+        self._snapshot_at = since = 0 if state is None else state.seq
         tail = self.store.read(self.name, max(since - 1, 0))
-        check_chain(self.name, tail, session.head, since)
-        return state or State(session.events_after(0)[0])
+        check_chain(self.name, tail, writer.head, since)
+        return state or State(writer.events_after(0)[0])
 
-    def trust_clock(self) -> None:
-        """Believe the time of day as it is now, after it was set."""
-        self._offset = self.clock.wall() - self.clock.steady()
-        if boot := boot_of(self.clock):
-            self.store.put_record("clock", boot, str(self._offset).encode())
 
-    def _known_offset(self) -> int:
-        """Return what the time of day is ahead of the steady clock.
+def _drop_late(batch: list[PendingCommand], now: float) -> None:
+    for one in batch:
+        if one.deadline is not None and one.deadline <= now:
+            one.error = DeadlinePassed("the call was still queued at its deadline; it was not run")
 
-        It is kept in the store as long as the machine runs, so that a clock that was set while no
-        process was there to see it is noticed, too.
-        """
-        now, boot = self.clock.wall() - self.clock.steady(), boot_of(self.clock)
-        if boot:
-            self.store.insert_record("clock", boot, str(now).encode())  # unless there is one
-        return self._kept_offset(now)
 
-    def _kept_offset(self, default: int) -> int:
-        boot = boot_of(self.clock)
-        kept = self.store.records("clock").get(boot) if boot else None
-        return default if kept is None else int(kept)
+def _notify(name: str, batch: list[PendingCommand], commands: int, seconds: float) -> None:
+    """Resolve futures, with one call for each event loop: waking a loop is dear."""
+    loops: dict[asyncio.AbstractEventLoop, list[PendingCommand]] = {}
+    for one in batch:
+        if one.future is not None:
+            loops.setdefault(one.future.get_loop(), []).append(one)
+    for loop, part in loops.items():
+        with suppress(RuntimeError):  # the loop has ended, and its callers with it
+            loop.call_soon_threadsafe(_resolve, name, part, commands, seconds)
 
-    def _clock_is_steady(self, wall: int) -> bool:
-        """Tell whether the time of day ran as fast as time; a jump must not end all holds.
 
-        After a jump nothing expires until someone says that the new time is right.
-        """
-        steady = self.clock.steady()
+def _resolve(name: str, batch: list[PendingCommand], commands: int, seconds: float) -> None:
+    for one in batch:
+        future = one.future
+        if future is None or future.done():
+            continue  # its caller went away
+        if one.error is not None:
+            future.set_exception(one.error)
+        else:
+            future.set_result(one.result)
+    if (observer := batch[0].observer) is not None:
+        observer(name, commands, seconds)
+
+
+# clocks
+
+
+# CLOCK_BOOTTIME goes on while a laptop sleeps: waking up is no jump of the wall clock
+_STEADY: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_SECOND = 1_000_000  # µs
+_STEP = 60_000_000  # µs by which a clock may be set before nothing expires any more
+
+
+class Clock(Protocol):
+    """Where a campaign takes the time from.
+
+    A clock may also have ``boot()``: a name for the run of the machine that its steady time counts
+    from. Then a wall clock that was set between two processes of one run is noticed.
+    """
+
+    def wall(self) -> int:
+        """Return the time of day in µs since 1970; it may jump."""
+
+    def steady(self) -> int:
+        """Return a monotonic time in µs."""
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def boot(self) -> str:
+        """Return the id of this run of the machine, or ``""`` if it has none."""
+        with suppress(OSError):  # not on every system
+            return _BOOT.read_text().strip()
+        return ""
+
+    def wall(self) -> int:
+        """Return the time of day."""
+        return time.time_ns() // 1000
+
+    def steady(self) -> int:
+        """Return the time since the machine started, with sleep included where that is known."""
+        return time.clock_gettime_ns(_STEADY) // 1000
+
+
+class TrustedClock:
+    """Notices that the time of day was set: a jump must not end all holds.
+
+    After a jump nothing expires until an operator trusts the new time. The distance between the two
+    clocks is kept in the store while the machine runs, so that a jump between two processes is
+    noticed as well.
+    """
+
+    def __init__(self, clock: Clock, store: Store) -> None:
+        self.alarms: list[str] = []
+        self._clock, self._store = clock, store
+        self._boot: str = getattr(clock, "boot", str)()
+        self._step = 0
+        self._asked = 0  # when the store was asked last
+        now = clock.wall() - clock.steady()
+        if self._boot:
+            store.insert_record("clock", self._boot, str(now).encode())  # unless there is one
+        self._offset = self._load_offset(now)
+
+    def trust(self) -> None:
+        """Take the time of day as it is now for right."""
+        self._offset = self._clock.wall() - self._clock.steady()
+        if self._boot:
+            self._store.put_record("clock", self._boot, str(self._offset).encode())
+
+    def is_steady(self, wall: int) -> bool:
+        """Return whether the time of day went on as fast as the monotonic clock."""
+        steady = self._clock.steady()
         step = wall - steady - self._offset
         if abs(step) > _STEP and abs(steady - self._asked) > _SECOND:
             self._asked = steady
-            self._offset = self._kept_offset(self._offset)  # another process may have been told
+            self._offset = self._load_offset(self._offset)  # another process may have trusted it
             step = wall - steady - self._offset
         if abs(step) <= _STEP:
             self._step = 0
@@ -298,3 +433,7 @@ class Committer:
             )
             self._step = step
         return False
+
+    def _load_offset(self, default: int) -> int:
+        kept = self._store.records("clock").get(self._boot) if self._boot else None
+        return default if kept is None else int(kept)

@@ -112,7 +112,7 @@ def make_forecast_input(transaction: Transaction) -> ForecastInput:
     """Take what a forecast needs; quick, because the campaign stands still meanwhile."""
     state, unit = transaction.state, 10.0**-transaction.state.config.coin.exponent
     events = [
-        *transaction.session.events_after(max(state.seq - len(transaction.events) - _EVENTS, 0)),
+        *transaction.writer.events_after(max(state.seq - len(transaction.events) - _EVENTS, 0)),
         *transaction.events,
     ]
     needs = tuple(state.hold_of(k) for k in range(len(state.arms)))

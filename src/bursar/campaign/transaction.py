@@ -99,7 +99,7 @@ class Transaction(Struct):
     """What the rules of a campaign look at and write to."""
 
     state: State
-    session: LogWriter
+    writer: LogWriter
     now: int
     is_steady: Callable[[int], bool]  # whether a clock that shows this can be believed
     events: list[Event] = []
@@ -131,7 +131,7 @@ class Transaction(Struct):
             return here, False
         fresh = [event for event in self.events if event.decision == decision]
         return load_decision(
-            [*self.session.decision_events(decision), *fresh], self.state.arms
+            [*self.writer.decision_events(decision), *fresh], self.state.arms
         ), True
 
     def known(self, decision: str) -> tuple[DecisionRecord, bool]:

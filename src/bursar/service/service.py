@@ -10,14 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
 from bursar.campaign import Campaign
+from bursar.campaign.committer import Command, PendingCommand
 from bursar.campaign.creation import open_store
 from bursar.campaign.tokens import TokenSigner
 from bursar.errors import BursarError, UnknownCampaign
 from bursar.ledger import Store
 from bursar.service.auth import Sessions
-from bursar.service.commit_queue import CommitWorkers
 from bursar.service.config import ServiceConfig
 from bursar.service.keys import Key, Keys
+from bursar.service.responses import HTTPProblem
 from bursar.service.series import SeriesCache
 from bursar.service.telemetry import Metrics
 
@@ -153,13 +154,13 @@ class Service:
         self.config = config or ServiceConfig()
         self.keys = Keys(self.store)
         self.sessions = Sessions(self.store, self.keys, secure=self.config.secure_cookies)
-        self.office = CommitWorkers(self.config.queue, self._served)
         self.metrics = Metrics()
-        self.metrics.queue = self.office.waiting
+        self.metrics.queue = self.queued
         self.series = SeriesCache(self.store)
         self.signer = TokenSigner(self.store)
         self.recent = RecentIds()
         self.stopping = False
+        self._closed = False
         self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="look")
         self._campaigns: dict[str, Campaign] = {}
         self._bells: dict[str, ChangeNotifier] = {}
@@ -194,25 +195,34 @@ class Service:
     # work
 
     async def submit(
-        self, name: str, work: Any, *, urgent: bool = False, deadline: float | None = None
+        self, name: str, command: Command, *, urgent: bool = False, deadline: float | None = None
     ) -> Any:
-        """Have work done in the line of a campaign, many with one commit; return its result.
+        """Run a command of a campaign, many with one commit; return its result.
 
         Parameters
         ----------
         name : str
             The campaign.
-        work : callable
-            What :mod:`bursar.campaign.commands` makes.
+        command : callable
+            One of :mod:`bursar.campaign.commands`.
         urgent : bool
             Whether it goes before asks.
         deadline : float, optional
-            Time (of ``time.monotonic``) after which it is dropped if it is still in line.
+            Time (of ``time.monotonic``) after which it is dropped if it is still queued.
         """
         campaign = self._campaigns.get(name)
         if campaign is None:
             campaign = await self.run_in_thread(self.campaign, name)
-        return await self.office.do(campaign, work, urgent, deadline)
+        if self._closed:
+            raise HTTPProblem("stopping", "the service is stopping; nothing was reserved")
+        future = asyncio.get_running_loop().create_future()
+        pending = PendingCommand(command, future, deadline, self._committed)
+        campaign.submit(pending, urgent, self.config.queue)
+        return await future
+
+    def queued(self) -> dict[str, int]:
+        """Return how many commands are queued now, by campaign."""
+        return {name: campaign.waiting for name, campaign in self._campaigns.copy().items()}
 
     async def run_in_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call what blocks in a thread, and return what it returns."""
@@ -261,8 +271,8 @@ class Service:
         if bell is not None:
             bell.ring()
 
-    def _served(self, name: str, works: int, seconds: float) -> None:
-        self.metrics.observe_commit(seconds, works)
+    def _committed(self, name: str, commands: int, seconds: float) -> None:
+        self.metrics.observe_commit(seconds, commands)
         self._ring(name)
 
     # the end
@@ -278,8 +288,10 @@ class Service:
             bell.close()
 
     def close(self) -> None:
-        """Serve what is in line, then give back files and connections; blocks."""
+        """Commit what is queued, then close files and connections; blocks."""
         self.stop()
-        self.office.close()
+        self._closed = True
+        for campaign in self._campaigns.copy().values():
+            campaign.close()  # not the store, which is ours
         self._pool.shutdown(wait=True)
         self.store.close()
