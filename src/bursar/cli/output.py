@@ -9,14 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from bursar.campaign import Campaign, Decision
@@ -30,7 +22,6 @@ __all__ = [
     "decision_facts",
     "new_table",
     "print_json",
-    "progress_bar",
     "show_arms",
     "show_campaign",
     "show_campaigns",
@@ -61,19 +52,6 @@ def print_json(data: Any) -> None:
     typer.echo(json.dumps(_valid(data), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def progress_bar() -> Progress:
-    """Return a bar on stderr with what is done and when it will be over."""
-    return Progress(
-        TextColumn("{task.description:<26}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-
-
 def _valid(data: Any) -> Any:
     if isinstance(data, dict):
         return {key: _valid(value) for key, value in data.items()}
@@ -81,12 +59,6 @@ def _valid(data: Any) -> Any:
         return [_valid(value) for value in data]
     return str(data) if isinstance(data, float) and not math.isfinite(data) else data
 
-
-# ==== cli.parts
-# Parts of bursar that stand on libraries of the extra ``service``.
-
-# ==== cli.shown
-# Campaigns and decisions as commands show them: money as decimal texts, times with their zone.
 
 _DECISION = (
     "id", "arm", "hold", "expires_at", "propensity", "constrained", "replayed", "money",

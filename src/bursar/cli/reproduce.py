@@ -1,17 +1,22 @@
-"""Which experiment a command line asks for: the paper's, the package's, or a file's."""
+"""The commands that run experiments: ``bursar reproduce``, ``bursar run`` and ``bursar compare``."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from bursar.cli.output import console, new_table, print_json
-from bursar.cli.run_experiment import RunOptions, run_experiment
+from bursar.cli.progress import ProgressDisplay, interruptible, show_activity
 from bursar.errors import InvalidData, InvalidInput, MissingData
 from bursar.experiments import (
     Experiment,
@@ -22,9 +27,15 @@ from bursar.experiments import (
     less_regret_experiment,
     nonstationary_experiment,
     quick,
+    run,
 )
+from bursar.experiments.cells import CellStore
+from bursar.experiments.dask import run_on_cluster
+from bursar.experiments.runner import Engine, RunPlan, estimate_seconds, plan_run, threads
 from bursar.experiments.toml import policies_of, read
 from bursar.extras import import_extra
+from bursar.files import new_folder
+from bursar.formatting import format_elapsed
 from bursar.paper.analysis.ad_advice import advice
 from bursar.paper.figures.style import label
 from bursar.settings import SETTINGS, ad_export
@@ -34,12 +45,14 @@ from bursar.simulation.result import Result
 __all__ = [
     "ColumnOptions",
     "ExperimentOverrides",
+    "RunOptions",
     "compare_command",
     "paper_experiment",
     "reproduce_changing",
     "reproduce_families",
     "reproduce_less_regret",
     "run_ads",
+    "run_experiment",
     "run_file",
 ]
 
@@ -138,9 +151,6 @@ def run_file(
     run_experiment(what, options(what.name), about_paper=any(name in SETTINGS for name in names))
 
 
-# ==== cli.ads
-# The command ``bursar run --ads``: policies on the arms of a user's own ad export.
-
 _PLAYERS = (
     "omega-star-ucb:rho=0.25", "omega-ucb:rho=0.25", "bts", "ucb-sc-plus", "m-ucb", "b-greedy",
     "eps-first", "uniform",
@@ -213,10 +223,6 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-# ==== cli.compare
-# The command ``bursar compare``: two results folders side by side.
-
-
 def compare_command(one: Path, other: Path, as_json: bool) -> None:
     """Print final regret of both, paired where both played the same games; then what changed."""
     versus = import_extra("bursar.paper.analysis.shares").compare_results
@@ -285,3 +291,165 @@ def _read(folder: Path, name: str, otherwise: Any) -> Any:
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else otherwise
     except ValueError as error:
         raise InvalidData(f"{path} is not JSON ({error}); run the experiment again") from error
+
+
+# running
+
+Advise = Callable[[ExperimentRun], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run an experiment, whatever it is."""
+
+    out: Path
+    jobs: int | None = None
+    dask: str | None = None
+    dry_run: bool = False
+    rerun_failed: bool = False
+    force: bool = False
+    as_json: bool = False
+
+    def engine(self) -> Engine:
+        """Return where units are computed."""
+        if self.dask is None:
+            return threads(self.jobs)
+        if self.jobs is not None:
+            raise InvalidInput("give --jobs or --dask, not both: a cluster has its own workers")
+        return run_on_cluster(self.dask)
+
+    @property
+    def workers(self) -> int:
+        """How many cores of this machine are used."""
+        return self.jobs or os.cpu_count() or 1
+
+
+def run_experiment(
+    what: Experiment,
+    options: RunOptions,
+    *,
+    about_paper: bool = True,
+    advise: Advise = lambda outcome: (),
+    notes: Sequence[str] = (),
+) -> None:
+    """Run an experiment, write its folder, and print where the report is."""
+    engine = options.engine()
+    store = CellStore(options.out)
+    work = plan_run(what, store, options.rerun_failed, options.force)
+    if options.dry_run:
+        _tell(what, work, options)
+        return
+    folder = import_extra("bursar.paper.report.build")  # before hours of play
+    new_folder(options.out)
+    started, clock = datetime.now(UTC), time.monotonic()
+    with interruptible() as stop, ProgressDisplay() as watch:
+        outcome = run(what, options.out, engine=engine, work=work, stop=stop, progress=watch)
+        if stop() and not outcome.whole:
+            _stopped(outcome)
+    making = folder.ReportBuilder(_command(), started, clock, _engine_words(options))
+    with show_activity() as progress:
+        facts = folder.build_report(
+            what, outcome, options.out, making, about_paper=about_paper,
+            advice=tuple(advise(outcome)), notes=notes, progress=progress,
+        )  # fmt: skip
+    _end(outcome, facts, options, time.monotonic() - clock)
+
+
+def _tell(what: Experiment, work: RunPlan, options: RunOptions) -> None:
+    """Print what would run and how long it would take, and run nothing."""
+    core = estimate_seconds(what, work)
+    wall = core / options.workers
+    cached = len(work.every) - len(work.missing) - len(work.failed)
+    facts = {
+        "experiment": what.name,
+        "units": len(work.every),
+        "to_compute": len(work.missing),
+        "cached": cached,
+        "failed_earlier": len(work.failed),
+        "core_seconds": round(core, 1),
+        "seconds": round(wall, 1),
+        "cores": options.workers,
+        "out": str(options.out),
+    }
+    if options.as_json:
+        print_json(facts)
+        return
+    todo = what.plan
+    out = console()
+    out.print(
+        f"{what.name}: {len(todo.settings)} settings x {len(todo.policies)} policies x"
+        f" {todo.repetitions} repetitions, in {len(work.every)} units",
+        highlight=False,
+    )
+    out.print(
+        f"to compute: {len(work.missing)}, cached: {cached}, failed earlier: {len(work.failed)}",
+        highlight=False,
+    )
+    out.print(
+        f"takes about {format_elapsed(wall)} on {options.workers} cores; nothing was run",
+        highlight=False,
+    )
+
+
+def _stopped(outcome: ExperimentRun) -> None:
+    counts = outcome.counts
+    typer.echo(
+        f"stopped: {counts.total - counts.left} of {counts.total} units are kept;"
+        " the same command goes on from there",
+        err=True,
+    )
+    raise typer.Exit(130)
+
+
+def _end(outcome: ExperimentRun, facts: Any, options: RunOptions, seconds: float) -> None:
+    """Print what came out, and where; failed units are an exit code of their own."""
+    counts = outcome.counts
+    report = options.out / "report.html"
+    if options.as_json:
+        names = ("total", "done", "cached", "failed")
+        units = {name: getattr(counts, name) for name in names}
+        print_json({"report": str(report), "seconds": round(seconds, 1), "units": units,
+                    "claims": _tally(facts.claims)})  # fmt: skip
+    else:
+        _show(facts)
+        out = console()
+        for line in facts.advice:
+            out.print(line, highlight=False, markup=False)
+        if facts.claims:
+            verdicts = ", ".join(f"{n} {name}" for name, n in _tally(facts.claims).items())
+            out.print(f"\nThe paper's claims: {verdicts}.", highlight=False)
+        words = f"{counts.done} computed, {counts.cached} cached, {counts.failed} failed"
+        out.print(f"{counts.total} units ({words}) in {format_elapsed(seconds)}.", highlight=False)
+        out.print(f"\nThe report: {report}", highlight=False, soft_wrap=True)
+    if counts.failed:
+        for failure in outcome.failures[:5]:
+            where = f"{failure.policy} on {failure.setting}, repetition {failure.repetition}"
+            typer.echo(f"failed: {where}: {failure.error}", err=True)
+        typer.echo(f"{counts.failed} units failed; repeat them with --rerun-failed", err=True)
+        raise typer.Exit(1)
+
+
+def _show(facts: Any) -> None:
+    """Print who lost least: a row a policy, over all settings that all of them played."""
+    found = import_extra("bursar.paper.analysis.shares").regret_shares(
+        facts.result, list(facts.result.policies)
+    )
+    if found is None:
+        return
+    table = new_table("policy", "lost of what was possible", left=("policy",))
+    for slug, share in zip(found.policies, found.shares, strict=True):
+        table.add_row(slug, f"{share:.2%}")
+    console().print(table)
+
+
+def _tally(claims: Sequence[Any]) -> dict[str, int]:
+    verdicts = [claim["verdict"] for claim in claims]
+    return {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+
+
+def _command() -> str:
+    return shlex.join(["bursar", *sys.argv[1:]])
+
+
+def _engine_words(options: RunOptions) -> str:
+    return f"Dask at {options.dask}" if options.dask else f"{options.workers} threads"

@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bursar.cli.output import console, new_table, print_json, progress_bar
+from bursar.cli.output import console, new_table, print_json
+from bursar.cli.progress import progress_bar
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
 from bursar.settings import Setting, list_settings
