@@ -11,11 +11,11 @@ from hand_clock import HandClock, live_state
 
 from bursar.campaign import Campaign, events
 from bursar.campaign.audit import Audit
+from bursar.campaign.export import decision_rows, export_events
 from bursar.campaign.forecast_model import read_recent_activity
 from bursar.campaign.state import State
 from bursar.campaign.tokens import TokenSigner
 from bursar.campaign.transaction import load_decision
-from bursar.cli.exports import decisions, export_events
 from bursar.client.decode import decode_sent_event
 from bursar.dashboard.events import GROUPS, Story, group_of
 from bursar.errors import NewerSchema, PolicyFailed
@@ -166,7 +166,7 @@ def test_a_newer_kind_is_named_by_every_reader(read: Callable[..., None], log: l
 def test_exports_forecasts_and_invariants_read_the_events_of_the_campaign(
     campaign: Campaign, log: list[Event], tmp_path: Any
 ) -> None:
-    assert len(decisions(campaign)) == sum(event.kind in events.GRANTS for event in log)
+    assert len(decision_rows(campaign)) == sum(event.kind in events.GRANTS for event in log)
     assert export_events(campaign, tmp_path / "log.csv") == len(log)
     assert sum(explained_excess(event, set()) for event in log) > 0
     assert read_recent_activity(log, log[-1].ts, 30.0, 0.01).cost.size

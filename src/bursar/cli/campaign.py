@@ -12,8 +12,8 @@ import typer
 
 from bursar.campaign import Campaign
 from bursar.campaign.campaign import DEFAULT
+from bursar.campaign.export import export_decisions, export_events
 from bursar.campaign.views import to_plain
-from bursar.cli.exports import export_decisions, export_events
 from bursar.cli.output import (
     AsJSON,
     print_json,

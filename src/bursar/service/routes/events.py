@@ -5,12 +5,8 @@ Events go over the wire as they are in the log: times in µs since 1970, money i
 
 from __future__ import annotations
 
-import csv
-import io
-import tempfile
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -20,7 +16,7 @@ from starlette.responses import StreamingResponse
 
 from bursar.campaign import Campaign
 from bursar.campaign.events import AUDITED
-from bursar.extras import import_extra
+from bursar.campaign.export import STREAM_FORMATS, stream_events
 from bursar.ledger import Event
 from bursar.service.auth import require
 from bursar.service.keys import Key
@@ -32,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MEDIA", "audit", "export", "forecast", "list_events", "page_of", "series", "stream"]
 
+MEDIA = ("application/jsonl", "text/csv", "application/vnd.apache.parquet")  # of exports
 _LOOKED = 100_000  # events that one call goes through at most
 
 
@@ -150,69 +147,16 @@ def _text(event: Event) -> bytes:
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.kind.encode(), body)
 
 
-# ==== service.exports
-# The whole log as a file: lines of JSON, CSV or Parquet, sent while it is read.
-
-MEDIA = ("application/jsonl", "text/csv", "application/vnd.apache.parquet")
-_KINDS = dict(zip(("jsonl", "csv", "parquet"), MEDIA, strict=True))
-_COLUMNS = ("seq", "time", "kind", "decision", "body")
-_EXPORTS_PIECE = 1000
-
-
 async def export(service: Service, request: Request) -> StreamingResponse:
-    """Send the log; times are µs since 1970, money is in units."""
+    """Send the log as a file: lines of JSON, CSV or Parquet."""
     name = request_campaign(request, "read")
-    kind = read_choice(request, "format", "jsonl", tuple(_KINDS))
+    kind = read_choice(request, "format", "jsonl", tuple(STREAM_FORMATS))
     campaign = await service.find_campaign(name)
-    if kind == "parquet":
-        import_extra("pyarrow")  # say now that it is missing, not in the middle
-    pieces = {"jsonl": _lines, "csv": _rows, "parquet": _parquet}[kind](campaign)
-    safe = quote(f"{name}.{kind}", safe="")
+    file_name = quote(f"{name}.{kind}", safe="")
     return StreamingResponse(
-        iterate_in_threadpool(pieces),
+        iterate_in_threadpool(stream_events(campaign, kind)),
         headers={
-            "content-type": _KINDS[kind],
-            "content-disposition": f"attachment; filename*=UTF-8''{safe}",
+            "content-type": dict(zip(STREAM_FORMATS, MEDIA, strict=True))[kind],
+            "content-disposition": f"attachment; filename*=UTF-8''{file_name}",
         },
     )
-
-
-def _lines(campaign: Campaign) -> Iterator[bytes]:
-    events = campaign.events()
-    while piece := list(islice(events, _EXPORTS_PIECE)):
-        yield b"".join(encode(one) + b"\n" for one in piece)
-
-
-def _rows(campaign: Campaign) -> Iterator[bytes]:
-    events, head = campaign.events(), True
-    while piece := list(islice(events, _EXPORTS_PIECE)):
-        text = io.StringIO()
-        write = csv.writer(text).writerow
-        if head:
-            write(_COLUMNS)
-            head = False
-        for one in piece:
-            write(_row(one))
-        yield text.getvalue().encode()
-
-
-def _row(event: Event) -> tuple[int, int, str, str, str]:
-    return event.seq, event.ts, event.kind, event.decision, encode(event.body).decode()
-
-
-def _parquet(campaign: Campaign) -> Iterator[bytes]:
-    """Yield a Parquet file; its end tells where things are, so it is written before it is sent."""
-    pa, pq = import_extra("pyarrow"), import_extra("pyarrow.parquet")
-    whole, text = pa.int64(), pa.string()
-    schema = pa.schema(list(zip(_COLUMNS, (whole, whole, text, text, text), strict=True)))
-    with tempfile.TemporaryDirectory(prefix="bursar-") as folder:
-        path = Path(folder) / "log.parquet"
-        with pq.ParquetWriter(path, schema) as writer:
-            events = campaign.events()
-            while piece := list(islice(events, 50 * _EXPORTS_PIECE)):
-                rows = [_row(one) for one in piece]
-                columns = [list(column) for column in zip(*rows, strict=True)]
-                writer.write_table(pa.table(dict(zip(_COLUMNS, columns, strict=True)), schema))
-        with path.open("rb") as file:
-            while part := file.read(1 << 16):
-                yield part

@@ -1,0 +1,214 @@
+"""A campaign as a table: its decisions as ``bursar replay`` reads them, or the events of its log.
+
+The shell writes both to files; the service streams the events. Times of events are µs since 1970
+and their money is in units, as in the log.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bursar.campaign.audit import among_of
+from bursar.campaign.campaign import Campaign
+from bursar.campaign.events import ASKED, GRANTS, RELEASED, VOIDED
+from bursar.campaign.holds import affordable
+from bursar.campaign.records import OPEN
+from bursar.campaign.state import State
+from bursar.campaign.transaction import load_decision
+from bursar.errors import InvalidInput
+from bursar.extras import import_extra
+from bursar.files import whole_file
+from bursar.ledger import Event
+
+__all__ = ["STREAM_FORMATS", "decision_rows", "export_decisions", "export_events", "stream_events"]
+
+_DECISION_COLUMNS = (
+    "arm", "propensity", "cost", "reward", "decision", "time", "available", "hold", "money",
+    "reward_state", "constrained",
+)  # fmt: skip
+_EVENT_COLUMNS = ("seq", "time", "kind", "decision", "body")
+_NOTHING_SPENT = (*OPEN, VOIDED, RELEASED)
+_CHUNK_ROWS = 1000
+_GROUP_ROWS = 50_000  # of a row group of Parquet
+
+Row = tuple[Any, ...]
+
+
+def export_decisions(campaign: Campaign, path: Path) -> int:
+    """Write one row per decision, in the order of the asks; return the number of rows."""
+    _check_path(path)
+    rows = decision_rows(campaign)
+    if path.suffix == ".csv":
+        _write_csv(path, _DECISION_COLUMNS, (_to_text(row) for row in rows))
+    else:
+        pa = import_extra("pyarrow")
+        money, text, real = pa.decimal128(38, campaign.coin.exponent), pa.string(), pa.float64()
+        types = {
+            "propensity": real, "reward": real, "cost": money, "hold": money,
+            "time": pa.timestamp("us", tz="UTC"), "available": pa.list_(text),
+            "constrained": pa.bool_(),
+        }  # fmt: skip
+        schema = pa.schema([(name, types.get(name, text)) for name in _DECISION_COLUMNS])
+        with whole_file(path) as partial:
+            _write_parquet(partial, schema, (tuple(row.values()) for row in rows))
+    return len(rows)
+
+
+def export_events(campaign: Campaign, path: Path) -> int:
+    """Write one row per event, bodies as JSON; return the number of rows."""
+    _check_path(path)
+    rows = [
+        (
+            event.seq,
+            event.ts,
+            event.kind,
+            event.decision,
+            json.dumps(event.body, ensure_ascii=False),
+        )
+        for event in campaign.events()
+    ]
+    if path.suffix == ".csv":
+        _write_csv(path, _EVENT_COLUMNS, rows)
+    else:
+        with whole_file(path) as partial:
+            _write_parquet(partial, _event_schema(), rows)
+    return len(rows)
+
+
+def decision_rows(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return the decisions of a campaign with the arms that could be chosen at each.
+
+    The log says what was chosen; what could have been follows from the state before, so the state
+    is built again event by event. The costs add up to what was spent.
+    """
+    events = campaign.events()
+    state = State(next(events))
+    offers: dict[str, list[str]] = {}
+    histories: dict[str, list[Event]] = {}
+    for event in events:
+        if event.kind in GRANTS:
+            offers[event.decision] = _available_arms(state, event)
+        if event.decision:
+            histories.setdefault(event.decision, []).append(event)
+        state.apply(event)
+    return [_decision_row(state, histories[decision], arms) for decision, arms in offers.items()]
+
+
+def _decision_row(state: State, history: list[Event], available: list[str]) -> dict[str, Any]:
+    decision = load_decision(history)
+    assert decision is not None  # its history has a grant
+    amount = state.config.coin.amount
+    return {
+        "arm": state.arms[decision.arm].key,
+        "propensity": decision.propensity,
+        "cost": None if decision.money in _NOTHING_SPENT else amount(decision.charged),
+        "reward": decision.reward,
+        "decision": decision.id,
+        "time": datetime.fromtimestamp(decision.ts / 1e6, UTC),
+        "available": available,
+        "hold": amount(decision.hold),
+        "money": decision.money,
+        "reward_state": decision.rewarded,
+        "constrained": decision.constrained,
+    }
+
+
+def _available_arms(state: State, event: Event) -> list[str]:
+    """Return the arms that an ask could have got; unknown for a grant from before a restore."""
+    if event.kind != ASKED:
+        return [state.arms[event.body["arm"]].key]
+    among = among_of(state, event)
+    wanted = None if among is None else [state.keys[key] for key in among]
+    allowed, _ = affordable(state, wanted, event.ts)
+    return [state.arms[number].key for number in (allowed or range(len(state.arms)))]
+
+
+def stream_events(campaign: Campaign, kind: str) -> Iterator[bytes]:
+    """Yield the log in one of ``STREAM_FORMATS`` while it is read."""
+    if kind == "parquet":
+        import_extra("pyarrow")  # raise now if it is missing, not in the middle of a response
+    return STREAM_FORMATS[kind](campaign)
+
+
+def _stream_jsonl(campaign: Campaign) -> Iterator[bytes]:
+    events = campaign.events()
+    while chunk := list(islice(events, _CHUNK_ROWS)):
+        yield b"".join(msgspec.json.encode(event) + b"\n" for event in chunk)
+
+
+def _stream_csv(campaign: Campaign) -> Iterator[bytes]:
+    rows = _event_rows(campaign)
+    chunk: list[Row] = [_EVENT_COLUMNS]
+    while chunk:
+        text = io.StringIO()
+        csv.writer(text).writerows(chunk)
+        yield text.getvalue().encode()
+        chunk = list(islice(rows, _CHUNK_ROWS))
+
+
+def _stream_parquet(campaign: Campaign) -> Iterator[bytes]:
+    """Yield a Parquet file; its index comes last, so it is written before it is sent."""
+    with tempfile.TemporaryDirectory(prefix="bursar-") as folder:
+        path = Path(folder) / "log.parquet"
+        _write_parquet(path, _event_schema(), _event_rows(campaign))
+        with path.open("rb") as file:
+            while part := file.read(1 << 16):
+                yield part
+
+
+STREAM_FORMATS = {"jsonl": _stream_jsonl, "csv": _stream_csv, "parquet": _stream_parquet}
+
+
+def _event_rows(campaign: Campaign) -> Iterator[Row]:
+    for event in campaign.events():
+        body = msgspec.json.encode(event.body).decode()
+        yield event.seq, event.ts, event.kind, event.decision, body
+
+
+def _event_schema() -> Any:
+    pa = import_extra("pyarrow")
+    types = (pa.int64(), pa.int64(), pa.string(), pa.string(), pa.string())
+    return pa.schema(list(zip(_EVENT_COLUMNS, types, strict=True)))
+
+
+def _check_path(path: Path) -> None:
+    if path.suffix not in (".parquet", ".csv"):
+        raise InvalidInput(f"an export must be a .parquet or .csv file, got {path.name!r}")
+    if not path.absolute().parent.is_dir():
+        raise InvalidInput(f"no folder {str(path.parent)!r} to export to; make it")
+
+
+def _to_text(row: Mapping[str, Any]) -> Row:
+    """Return a row for CSV: arms joined by bars, times as ISO text, all digits of money."""
+    available = row["available"]
+    if any("|" in key for key in available):
+        raise InvalidInput("an arm has | in its key, which CSV cannot hold; export to .parquet")
+    money = {key: "" if row[key] is None else f"{row[key]:f}" for key in ("cost", "hold")}
+    texts = {"available": "|".join(available), "time": row["time"].isoformat()}
+    return tuple({**row, **money, **texts}.values())
+
+
+def _write_csv(path: Path, columns: Row, rows: Iterable[Row]) -> None:
+    with whole_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(rows)
+
+
+def _write_parquet(path: Path, schema: Any, rows: Iterable[Row]) -> None:
+    pa, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
+    remaining = iter(rows)
+    with parquet.ParquetWriter(path, schema) as writer:
+        while chunk := list(islice(remaining, _GROUP_ROWS)):
+            columns = [list(column) for column in zip(*chunk, strict=True)]
+            writer.write_table(pa.table(dict(zip(schema.names, columns, strict=True)), schema))
