@@ -114,7 +114,7 @@ def decode_arm(data: dict[str, Any]) -> ArmView:
     ratio, reward = data["ratio"], data["reward"]
     if ratio is not None and ratio["value"] is None:  # reward for nothing: the sign is the reward's
         ratio = ratio | {"value": math.copysign(math.inf, reward["value"])}
-    return decode_as(ArmView, _rows(data | {"ratio": ratio}))
+    return decode_as(ArmView, _restore_infinity(data | {"ratio": ratio}))
 
 
 def decode_explanation(data: dict[str, Any]) -> Explanation:
@@ -128,7 +128,7 @@ def decode_explanation(data: dict[str, Any]) -> Explanation:
 
 def decode_forecast(data: dict[str, Any]) -> Forecast:
     """Return what is to come."""
-    return decode_as(Forecast, _rows(data))
+    return decode_as(Forecast, _restore_infinity(data))
 
 
 def _plain_arm(data: dict[str, Any]) -> dict[str, Any]:
@@ -136,12 +136,13 @@ def _plain_arm(data: dict[str, Any]) -> dict[str, Any]:
     return {name: getattr(arm, name) for name in arm.__dataclass_fields__}
 
 
-def _rows(data: dict[str, Any]) -> dict[str, Any]:
-    """Return data with estimates as rows, and what JSON cannot say about their ends put back."""
+def _restore_infinity(data: dict[str, Any]) -> dict[str, Any]:
+    """Return data with the infinite ends of estimates, which JSON has no word for, put back."""
+    infinite = {"value": math.inf, "low": -math.inf, "high": math.inf}
     return {
         name: (
-            [_or(one["value"], math.inf), _or(one["low"], -math.inf), _or(one["high"], math.inf)]
-            if isinstance(one, dict) and set(one) == {"value", "low", "high"}
+            {end: _or(one[end], infinite[end]) for end in infinite}
+            if isinstance(one, dict) and one.keys() == infinite.keys()
             else one
         )
         for name, one in data.items()
