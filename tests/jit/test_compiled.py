@@ -29,7 +29,7 @@ import leaf
 from bursar.jit.compile import specialize
 import template
 kernel = specialize(template.kernel, "test", function=leaf.leaf)
-print(kernel(3.0), sum(kernel.stats.cache_hits.values()))
+print(kernel(3.0), sum(kernel.dispatcher.stats.cache_hits.values()))
 """
 
 

@@ -77,7 +77,7 @@ TWIN = """
 
 class FadingHope(IndexTwin, slug="fading-hope", hope=1.0):
     def index(self, n, r, c, vr, vc, plays):
-        return (r + self.p["hope"] / n) / c if c > 0.0 else math.inf
+        return (r + self.p.hope / n) / c if c > 0.0 else math.inf
 """
 
 PROGRAM = """

@@ -117,7 +117,7 @@ class CampaignLearner:
         self._seen = new_arms(self.arms.size)
         self.prior = 0.5 * np.array(self.costs) / (self.most or 1.0)
         for arm, waiting in enumerate(self.open):
-            _see(self.arms, self._seen, self.prior, arm, float(waiting))
+            self._wait(self.arms, self._seen, self._game, self.prior, arm, waiting, 0)
 
     def know(self, budget: float, min_cost: float | None) -> None:
         """Tell the policy what it may know beforehand; again whenever that changes."""
@@ -221,7 +221,7 @@ class CampaignLearner:
         self._look()
         self._game["plays"] -= int(self.arms[arm]["n"])
         self.arms[arm] = new_arms(1)[0]
-        _see(self.arms, self._seen, self.prior, arm, float(self.open[arm]))
+        self._wait(self.arms, self._seen, self._game, self.prior, arm, self.open[arm], 0)
 
     def forget(self, arm: int, reward: float, cost: float, seq: int) -> None:
         """Take an outcome back that was learned at event ``seq`` and is corrected now."""
@@ -246,7 +246,7 @@ class CampaignLearner:
         record["n"] = n
         self._game["plays"] -= 1
         self._game["spent"] -= c
-        _see(self.arms, self._seen, self.prior, arm, float(self.open[arm]))
+        self._wait(self.arms, self._seen, self._game, self.prior, arm, self.open[arm], 0)
 
     def _scaled(self, reward: float, cost: float) -> tuple[float, float]:
         """Map an outcome into the policy's units; what exceeds its range counts as its end."""

@@ -13,6 +13,7 @@ import typer
 from bursar.campaign import Campaign
 from bursar.campaign.creation import open_store
 from bursar.errors import InvalidInput, StorageUnavailable, UnknownCampaign, nearest
+from bursar.jit.compile import delay_compilation
 from bursar.ledger import Store
 from bursar.ledger.locks import ledger_path
 from bursar.settings.facebook import data_folder
@@ -44,6 +45,9 @@ Storage = Annotated[
 ]
 
 
+_INTERPRETED_CALLS = 2000  # take about as long as loading Numba and the machine code does
+
+
 @contextmanager
 def open_store_option(storage: str | None, *, create: bool = False) -> Iterator[Store]:
     """Open the storage for a command, and give its files back afterwards.
@@ -69,7 +73,8 @@ def open_store_option(storage: str | None, *, create: bool = False) -> Iterator[
 
 @contextmanager
 def open_campaign(name: str, storage: str | None) -> Iterator[Campaign]:
-    """Open a campaign for a command."""
+    """Open a campaign for a command, which makes too few calls for machine code to pay off."""
+    delay_compilation(_INTERPRETED_CALLS)
     with open_store_option(storage) as store:
         names = store.names()
         if name not in names:

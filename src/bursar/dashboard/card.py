@@ -229,7 +229,9 @@ def earning(look: CampaignLook) -> Earning:
 
 
 def _lost(look: CampaignLook, ratio: Estimate, spent: float) -> str:
-    ends = [max(end * spent - look.status.reward, 0.0) for end in (ratio.value, ratio.low, ratio.high)]
+    ends = [
+        max(end * spent - look.status.reward, 0.0) for end in (ratio.value, ratio.low, ratio.high)
+    ]
     return (
         f"about {format_number(ends[0])} ({format_number(ends[1])} to {format_number(ends[2])}),"
         " estimated against the best arm seen so far"

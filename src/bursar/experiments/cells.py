@@ -10,10 +10,10 @@ import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
@@ -93,7 +93,7 @@ def code_digest() -> str:
     home = Path(__file__).parent.parent
     files = (file for name in _SOURCES for file in (home / name).rglob("*.py"))
     statements = sorted(text for file in files for text in read_statements(file.read_text("utf-8")))
-    versions = f"{__version__} {np.__version__} {numba.__version__}"
+    versions = f"{__version__} {np.__version__} {version('numba')}"
     return hashlib.sha256("\n".join([versions, *statements]).encode()).hexdigest()[:20]
 
 

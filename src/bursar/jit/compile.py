@@ -1,24 +1,36 @@
-"""Compilation: leaves are written with ``@compiled``, kernels are stamped from templates.
+"""Compilation: leaves are written with ``@compiled``, kernels are made from templates.
 
 Numba's own ``cache=True`` has two gaps that matter here. It cannot re-find a kernel that takes
 functions as arguments, and it does not notice when a function *called* by the cached one changed in
 another file, so an edited policy would silently run its old formula. `specialize` closes both: the
 functions a template calls become its globals, and a digest of all their sources becomes part of the
 name under which Numba stores the machine code.
+
+Numba takes longer to import than all of bursar, so nothing here imports it before a kernel is
+called. A process that makes only a few calls need not import it at all: see `delay_compilation`.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from functools import update_wrapper
+from importlib import import_module
+from threading import RLock
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit, typeof
-from numba.core.dispatcher import Dispatcher
 
-__all__ = ["compiled", "direct", "inlined", "interpreted", "specialize"]
+__all__ = [
+    "Kernel",
+    "compiled",
+    "delay_compilation",
+    "direct",
+    "inlined",
+    "interpreted",
+    "specialize",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,19 +39,21 @@ _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "nogil": True,
 }  # no fastmath: it breaks inf, ties and NaN rules
+_BUILDING = RLock()
+_interpreted_calls = 0  # calls of kernels that are still to be run as plain Python
 
 
 def compiled(function: F) -> F:
     """Compile a leaf: a small function that kernels call and that is compiled into them."""
-    return cast(F, njit(**_OPTIONS)(function))
+    return cast(F, Kernel(function))
 
 
 def inlined(function: F) -> F:
-    """Compile a leaf into its callers: a call that hands over arrays costs 10 ns for each."""
-    return cast(F, njit(forceinline=True, **_OPTIONS)(function))
+    """Compile a leaf into its callers: a call that passes arrays costs 10 ns for each of them."""
+    return cast(F, Kernel(function, forceinline=True))
 
 
-def specialize(template: F, name: str, **functions: Callable[..., Any]) -> F:
+def specialize(template: F, name: str, **functions: Any) -> F:
     """Compile ``template`` with its free names bound to ``functions``; cached on disk.
 
     Parameters
@@ -48,12 +62,55 @@ def specialize(template: F, name: str, **functions: Callable[..., Any]) -> F:
         A plain Python function that calls names it does not define.
     name : str
         Tells the specializations of one template apart, for example a policy's slug.
-    **functions : compiled functions
+    **functions : compiled functions or constants
         What the free names of the template stand for.
     """
-    kernel = _rebound(template, functions)
-    kernel.__qualname__ = f"{template.__name__}.{name}.{_digest(kernel)}"
-    return cast(F, njit(cache=True, **_OPTIONS)(kernel))
+    return cast(F, Kernel(_rebind(template, functions), name, cache=True))
+
+
+class Kernel:
+    """A function that becomes machine code when it is first called.
+
+    Other kernels may call it: Numba sees its dispatcher in place of it.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str = "", **options: Any) -> None:
+        self.py_func: Any = function
+        self._name, self._options = name, options
+        self._dispatcher: Any = None
+        self._plain: Any = None
+        update_wrapper(self, function)
+
+    @property
+    def dispatcher(self) -> Any:
+        """The same as an object of Numba's, which has less to do at a call."""
+        if self._dispatcher is None:
+            with _BUILDING:
+                if self._dispatcher is None:
+                    self._dispatcher = self._build()
+        return self._dispatcher
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the machine code; compile it, or load it from the disk, at the first call."""
+        if _interpreted_calls > 0:
+            return self._interpret(arguments)
+        return (self._dispatcher or self.dispatcher)(*arguments)
+
+    def _interpret(self, arguments: tuple[Any, ...]) -> Any:
+        global _interpreted_calls
+        _interpreted_calls -= 1
+        self._plain = self._plain or interpreted(self)
+        with np.errstate(all="ignore"):  # machine code divides by 0 without a warning, too
+            return self._plain(*map(as_records, arguments))
+
+    def _build(self) -> Any:
+        numba, typeof_impl = import_module("numba"), import_module("numba.extending").typeof_impl
+        if Kernel not in typeof_impl.registry:
+            typeof_impl.register(Kernel)(lambda kernel, c: typeof_impl(kernel.dispatcher, c))
+        if self._name:
+            digest = _digest(self.py_func)
+            self.py_func.__qualname__ = f"{self.py_func.__name__}.{self._name}.{digest}"
+        return numba.njit(**self._options, **_OPTIONS)(self.py_func)
 
 
 def direct(kernel: Callable[..., Any], *example: Any) -> Callable[..., Any]:
@@ -63,40 +120,62 @@ def direct(kernel: Callable[..., Any], *example: Any) -> Callable[..., Any]:
     more than a short kernel does. What is returned trusts the caller instead: other types than
     those of the example are read as if they were these.
     """
-    dispatcher, type_of = cast(Any, kernel), cast(Any, typeof)
-    types = tuple(type_of(value) for value in example)
+    if _interpreted_calls > 0:
+        return kernel
+    dispatcher = cast(Any, kernel).dispatcher
+    types = tuple(import_module("numba").typeof(value) for value in example)
     dispatcher.compile(types)
     return cast("Callable[..., Any]", dispatcher.overloads[types].entry_point)
+
+
+def delay_compilation(calls: int) -> None:
+    """Run the next calls of kernels as plain Python, for a process that makes only a few.
+
+    To load Numba and the machine code of a campaign takes about as long as thousands of calls of
+    its kernels in plain Python, and a command makes a handful. After ``calls`` calls the machine
+    code takes over; the numbers are the same.
+    """
+    global _interpreted_calls
+    _interpreted_calls = calls
+
+
+def as_records(value: Any) -> Any:
+    """Return an array of records as plain Python needs it to read fields as attributes."""
+    if isinstance(value, np.ndarray) and value.dtype.names:
+        return value.view(np.recarray)
+    return value
 
 
 def interpreted(kernel: F) -> F:
     """Return the same function as plain Python, and with it every compiled function that it calls.
 
     It is the slow twin of a kernel: what it computes must be what the machine code computes.
-    Functions that carry ``__compiled_only__`` (integer overflow on purpose) stay compiled.
+    Functions that rely on integer overflow name a twin of their own as ``__interpreted__``.
     """
     return cast(F, _interpreted(kernel, {}))
 
 
 def _interpreted(kernel: Any, done: dict[int, Any]) -> Any:
-    if not isinstance(kernel, Dispatcher) or hasattr(kernel.py_func, "__compiled_only__"):
+    if not isinstance(kernel, Kernel):
         return kernel
     if id(kernel) not in done:
         calls = {
             key: _interpreted(value, done)
             for key, value in _used_globals(kernel.py_func)
-            if isinstance(value, Dispatcher) and key in kernel.py_func.__globals__
+            if isinstance(value, Kernel) and key in kernel.py_func.__globals__
         }
-        done[id(kernel)] = _rebound(kernel.py_func, calls)
+        own = getattr(kernel.py_func, "__interpreted__", None)
+        done[id(kernel)] = own or _rebind(kernel.py_func, calls)
     return done[id(kernel)]
 
 
-def _rebound(function: Any, names: dict[str, Any]) -> FunctionType:
+def _rebind(function: Any, names: dict[str, Any]) -> FunctionType:
     scope = {**function.__globals__, **names}
     twin = FunctionType(
         function.__code__, scope, function.__name__, function.__defaults__, function.__closure__
     )
     twin.__module__ = function.__module__  # Numba refuses to cache a function of no module
+    twin.__doc__ = function.__doc__
     return twin
 
 
@@ -133,7 +212,7 @@ def _digest(function: Any) -> str:
         text.update(repr([c for c in code.co_consts if not isinstance(c, CodeType)]).encode())
         text.update(repr(code.co_names).encode())
         for name, value in _used_globals(current):
-            if isinstance(value, Dispatcher):
+            if isinstance(value, Kernel):
                 queue.append(value.py_func)
             elif isinstance(value, int | float | str | tuple | np.generic):
                 text.update(f"{name}={value!r}".encode())

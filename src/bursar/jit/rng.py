@@ -86,7 +86,19 @@ def _uniform(stream: Stream) -> float:
     return np.float64(word >> _DROP) * _UNIT
 
 
-_uniform.__compiled_only__ = True  # type: ignore[attr-defined]  # relies on 64-bit overflow
+def _interpreted_uniform(stream: Stream) -> float:
+    """Draw the same number with NumPy's Philox; the compiled one relies on 64-bit overflow."""
+    if stream[_POSITION] >= 4:
+        source = np.random.Philox(key=stream[:_COUNTER], counter=stream[_COUNTER:_BUFFER])
+        stream[_BUFFER:_POSITION] = source.random_raw(4)
+        stream[_COUNTER:_BUFFER] = source.state["state"]["counter"]
+        stream[_POSITION] = 0
+    word = stream[_BUFFER + int(stream[_POSITION])]
+    stream[_POSITION] += _ONE
+    return float(word >> _DROP) * _UNIT
+
+
+_uniform.__interpreted__ = _interpreted_uniform  # type: ignore[attr-defined]
 uniform = inlined(_uniform)
 
 

@@ -160,8 +160,8 @@ class Learner:
         self.game = new_game(math.inf if context.budget is None else context.budget, policy.ties)
         self.memory: Floats = np.zeros(policy.memory_size(arms))
         self.stream = new_stream(*(seed if isinstance(seed, tuple) else (seed,)))
-        self._decide = kernels.of(type(policy), "decide")
-        self._learn = kernels.of(type(policy), "learn")
+        self._decide = kernels.of(type(policy), "decide").dispatcher
+        self._learn = kernels.of(type(policy), "learn").dispatcher
 
     def choose(self) -> int:
         """Return the arm to play next; each call is a decision of its own: record its outcome."""
