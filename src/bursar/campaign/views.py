@@ -1,4 +1,4 @@
-"""How a campaign stands: its money and its rules, in one look."""
+"""Views of a campaign: its status and its arms at one moment, as frozen records."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import numpy as np
 from bursar.campaign.records import OPEN, ArmChange, Balance, changes_of
 from bursar.campaign.state import State, day_of
 from bursar.estimate import Estimate
+from bursar.formatting import format_money, format_number, pluralize
 from bursar.theory import z_from_alpha
 from bursar.theory.intervals import eta, interval
 from bursar.validation import Floats
@@ -23,6 +24,7 @@ __all__ = [
     "ArmView",
     "Statistics",
     "Status",
+    "View",
     "make_arm_views",
     "make_statistics",
     "make_status",
@@ -30,76 +32,20 @@ __all__ = [
     "to_plain",
 ]
 
-# ==== campaign.statistic
-# What was learned of all arms, in the user's units: one column a number.
+_Z = z_from_alpha(0.05)
 
 
-class Statistics(NamedTuple):
-    """Means and (biased) variances of each arm; ``top`` is the most that a cost can be."""
+class View:
+    """A record that a campaign returns; its fields are the members of its JSON."""
 
-    n: Floats
-    reward: Floats
-    cost: Floats
-    reward_variance: Floats
-    cost_variance: Floats
-    top: Floats
-    reward_eta: Floats  # variance over the largest that the mean allows; 1 unless it is trusted
-    cost_eta: Floats
-    reward_range: tuple[float, float]
-
-    def rewards(self, z: float) -> tuple[Floats, Floats]:
-        """Return Theorem 1's bounds of the mean rewards."""
-        low, high = interval(self.reward, self.n, z, self.reward_eta, *self.reward_range)
-        return low, high
-
-    def costs(self, z: float) -> tuple[Floats, Floats]:
-        """Return Theorem 1's bounds of the mean costs."""
-        low, high = interval(self.cost, self.n, z, self.cost_eta, 0.0, self.top)
-        return low, high
-
-
-def make_statistics(state: State, trust: bool = True) -> Statistics:
-    """Return the columns; without ``trust`` no policy's variances narrow the intervals."""
-    learner, unit = state.learner, 10.0**-state.config.coin.exponent
-    scale, arms = learner.scale, learner.arms
-    low, high = learner.reward_range
-    n = arms["n"].copy()
-    plays = np.maximum(n, 1.0)
-    played = n > 0.0
-    reward = np.where(played, scale.reward_low + scale.reward_width * (arms["reward"] / plays), low)
-    cost = np.where(played, scale.cost_low + scale.cost_width * (arms["cost"] / plays), 0.0)
-    reward_variance = arms["reward_m2"] / plays * scale.reward_width**2
-    cost_variance = arms["cost_m2"] / plays * scale.cost_width**2
-    most = [
-        # a cost above its arm's most proves that most wrong
-        arm.max_cost if not arm.overruns else max([arm.max_cost, *arm.costs])
-        for arm in state.arms
-    ]
-    top = np.maximum(np.array(most, dtype=np.float64) * unit, cost)
-    reward = np.clip(reward, low, high)  # sums of floats may leave the range by a digit
-    least = learner.policy.interval_eta_min() if trust else None
-    if least is not None:
-        reward_eta = eta(reward, reward_variance, n, low, high, eta_min=least)
-        cost_eta = eta(cost, cost_variance, n, 0.0, top, eta_min=least)
-    else:
-        reward_eta = cost_eta = np.ones_like(n)
-    return Statistics(
-        n, reward, cost, reward_variance, cost_variance, top, reward_eta, cost_eta, (low, high)
-    )  # fmt: skip
-
-
-def per_cost(reward: Floats, cost: Floats) -> Floats:
-    """Return reward per cost; a free arm that brings something is worth infinitely much."""
-    free = np.where(reward == 0.0, 0.0, np.copysign(np.inf, reward))
-    return np.where(cost > 0.0, reward / np.where(cost > 0.0, cost, 1.0), free)
-
-
-# ==== campaign.plain
-# What campaigns show, as plain data: ready for JSON, money as decimal texts.
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain data, ready for JSON."""
+        data: dict[str, Any] = to_plain(self)
+        return data
 
 
 def to_plain(value: Any) -> Any:
-    """Return a value as texts, numbers, lists and dictionaries; what is infinite becomes None.
+    """Return a value as text, numbers, lists and dictionaries; infinite numbers become None.
 
     >>> to_plain({"spent": Decimal("1.50"), "bound": math.inf})
     {'spent': '1.50', 'bound': None}
@@ -111,46 +57,46 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if is_dataclass(value):
-        return {one.name: to_plain(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: to_plain(one) for name, one in value._asdict().items()}
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {name: to_plain(one) for name, one in value.items()}
+        return {name: to_plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [to_plain(one) for one in value]
+        return [to_plain(item) for item in value]
     return value
 
 
-@dataclass(frozen=True)
-class Status:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Status(View):
     """A campaign at one moment; all numbers belong together.
 
     Attributes
     ----------
-    name, state, policy, currency : str
-        As it was made; active, paused, overdrawn, exhausted, unreconciled or closed.
+    name, policy, currency : str
+        As the campaign was created.
+    state : str
+        active, paused, overdrawn, exhausted, unreconciled or closed.
     exponent : int
         Decimals of its money.
     budget, spent, held, available, overrun : Decimal
         Its money.
     day_cap, day_spent, day_held : Decimal
-        Of today (UTC); the cap is None if there is none.
+        The money of today (UTC); the cap is None if there is none.
     arms, open, asks : int
-        Arms that are not retired, decisions that wait, decisions made.
+        Arms that are not retired, decisions without an outcome, decisions made.
     max_asks : int
-        How many decisions of the cheapest arm fit into what is available.
+        Decisions of the cheapest arm that fit into the available money.
     reward : float
-        What was brought in all.
+        The total reward.
     version, seq : int
-        Number of the last change of rules, and of the last event.
+        Numbers of the last change of rules and of the last event.
     at : datetime
         Time of the last event.
     oldest_hold : datetime or None
         When the oldest open hold was made.
     reward_range : (float, float)
-        The least and most that one decision can bring.
+        The least and the most that one decision can earn.
     hold : str
-        The rule of what an ask reserves.
+        The rule that sets what an ask reserves.
     """
 
     name: str
@@ -178,64 +124,74 @@ class Status:
     reward_range: tuple[float, float]
     hold: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the same as plain data."""
-        found: dict[str, Any] = to_plain(self)
-        return found
+    def __repr__(self) -> str:
+        spent, budget = format_money(self.spent), format_money(self.budget, self.currency)
+        return f"<Status {self.name}: {self.state}, {spent} of {budget} spent, {self.open} open>"
 
 
 def make_status(state: State, now: int) -> Status:
-    """Return how a campaign stands."""
+    """Return the status of a campaign."""
     config, amount = state.config, state.config.coin.amount
     today = state.days.get(day_of(now), Balance())
-    held = [choice.ts for choice in state.decisions.values() if choice.money in OPEN]
-    usable = [n for n, arm in enumerate(state.arms) if arm.state == "active"]
+    held = [decision.ts for decision in state.decisions.values() if decision.money in OPEN]
+    usable = [number for number, arm in enumerate(state.arms) if arm.state == "active"]
     least = min((state.hold_of(number) for number in usable), default=0)
     return Status(
-        state.name, state.state, config.policy, config.coin.currency, config.coin.exponent,
-        amount(state.budget), amount(state.spent), amount(state.held), amount(state.available),
-        amount(state.overrun), None if state.day_cap is None else amount(state.day_cap),
-        amount(today.spent), amount(today.held),
-        sum(arm.state != "retired" for arm in state.arms), len(state.decisions), state.asks,
-        max(state.available, 0) // least if least else 0, state.reward, state.version, state.seq,
-        datetime.fromtimestamp(state.ts / 1e6, UTC),
-        datetime.fromtimestamp(min(held) / 1e6, UTC) if held else None,
-        config.reward_range, config.hold,
-    )  # fmt: skip
+        name=state.name,
+        state=state.state,
+        policy=config.policy,
+        currency=config.coin.currency,
+        exponent=config.coin.exponent,
+        budget=amount(state.budget),
+        spent=amount(state.spent),
+        held=amount(state.held),
+        available=amount(state.available),
+        overrun=amount(state.overrun),
+        day_cap=None if state.day_cap is None else amount(state.day_cap),
+        day_spent=amount(today.spent),
+        day_held=amount(today.held),
+        arms=sum(arm.state != "retired" for arm in state.arms),
+        open=len(state.decisions),
+        asks=state.asks,
+        max_asks=max(state.available, 0) // least if least else 0,
+        reward=state.reward,
+        version=state.version,
+        seq=state.seq,
+        at=datetime.fromtimestamp(state.ts / 1e6, UTC),
+        oldest_hold=datetime.fromtimestamp(min(held) / 1e6, UTC) if held else None,
+        reward_range=config.reward_range,
+        hold=config.hold,
+    )
 
 
-# ==== campaign.arm_view
-# How an arm stands: what it was given, what it cost and brought, and what that may mean.
-
-_Z = z_from_alpha(0.05)
-
-
-@dataclass(frozen=True)
-class ArmView:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ArmView(View):
     """An arm of a campaign.
 
     Attributes
     ----------
-    key, state : str
-        Its name; active, paused or retired.
+    key : str
+        Its name.
+    state : str
+        active, paused or retired.
     max_cost, hold : Decimal
-        The most it can cost; what an ask of it reserves now.
+        The most that a decision can cost, and what an ask reserves now.
     asks, open, plays, overruns : int
-        Decisions for it; those that wait for an outcome; those learned from; costs above holds.
+        Decisions; those without an outcome; those learned from; costs above their hold.
     spent, held, cap : Decimal
         Its money; the cap is None if it has none.
     reward, cost, ratio : Estimate or None
         Means with 95% intervals (Theorem 1), and reward per unit of cost (Theorem 2); None before
         the first outcome. Bounds of the ratio are infinite while the cost may be 0.
     share_of_asks, share_of_spend : float or None
-        Its part of all decisions and of all that was spent on arms.
+        Its share of all decisions, and of all money spent on arms.
     last : datetime or None
-        When it was chosen last.
+        When it was last chosen.
     overrun_probability : float or None
-        Chance that the next cost exceeds the hold if costs go on as before, for holds that are a
-        quantile; None for holds of the most.
+        Probability that the next cost exceeds the hold if costs stay the same, for holds that are
+        a quantile; None for holds of the most.
     changed : tuple of ArmChange
-        The newest change of its mean cost and of its mean reward that was noticed, latest first.
+        The newest detected change of its mean cost and of its mean reward, latest first.
     """
 
     key: str
@@ -258,52 +214,115 @@ class ArmView:
     overrun_probability: float | None
     changed: tuple[ArmChange, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the same as plain data."""
-        found: dict[str, Any] = to_plain(self)
-        return found
+    def __repr__(self) -> str:
+        earns = "" if self.ratio is None else f", {format_number(self.ratio.value)} per unit spent"
+        return f"<ArmView {self.key}: {self.state}, {pluralize(self.plays, 'play')}{earns}>"
 
 
 def make_arm_views(state: State) -> list[ArmView]:
     """Return all arms of a campaign, retired ones too, in the order they were added."""
-    table = make_statistics(state)
     if not state.arms:
         return []
+    table = make_statistics(state)
     rewards, costs, ratios = _estimates(table)
     amount, quantile = cache(state.config.coin.amount), state.config.quantile
     total = sum(arm.money.spent for arm in state.arms)
-    views = []
-    for number, (arm, plays) in enumerate(zip(state.arms, table.n.tolist(), strict=True)):
-        money = arm.money
-        views.append(
-            ArmView(
-                arm.key,
-                arm.state,
-                amount(arm.max_cost),
-                arm.asks,
-                state.learner.open[number],
-                int(plays),
-                amount(money.spent),
-                amount(money.held),
-                None if money.cap is None else amount(money.cap),
-                rewards[number] if plays else None,
-                costs[number] if plays else None,
-                ratios[number] if plays else None,
-                arm.asks / state.asks if state.asks else None,
-                money.spent / total if total else None,
-                datetime.fromtimestamp(arm.last / 1e6, UTC) if arm.last else None,
-                arm.overruns,
-                amount(arm.max_cost if quantile is None else state.hold_of(number)),
-                None if quantile is None else _overrun(state, number, quantile),
-                changes_of(arm) if arm.changed else (),
-            )
+    return [
+        ArmView(
+            key=arm.key,
+            state=arm.state,
+            max_cost=amount(arm.max_cost),
+            asks=arm.asks,
+            open=state.learner.open[number],
+            plays=int(plays),
+            spent=amount(arm.money.spent),
+            held=amount(arm.money.held),
+            cap=None if arm.money.cap is None else amount(arm.money.cap),
+            reward=rewards[number] if plays else None,
+            cost=costs[number] if plays else None,
+            ratio=ratios[number] if plays else None,
+            share_of_asks=arm.asks / state.asks if state.asks else None,
+            share_of_spend=arm.money.spent / total if total else None,
+            last=datetime.fromtimestamp(arm.last / 1e6, UTC) if arm.last else None,
+            overruns=arm.overruns,
+            hold=amount(arm.max_cost if quantile is None else state.hold_of(number)),
+            overrun_probability=None if quantile is None else _overrun(state, number, quantile),
+            changed=changes_of(arm) if arm.changed else (),
         )
-    return views
+        for number, (arm, plays) in enumerate(zip(state.arms, table.n.tolist(), strict=True))
+    ]
+
+
+def _overrun(state: State, number: int, quantile: float) -> float:
+    """Return the probability of a cost above the hold: all orders of n + 1 costs are alike."""
+    arm = state.arms[number]
+    if state.hold_of(number) == arm.max_cost:
+        return 0.0
+    n = len(arm.costs)
+    return 1.0 - math.ceil(quantile * n) / (n + 1)
+
+
+class Statistics(NamedTuple):
+    """Means and (biased) variances of all arms, in the user's units."""
+
+    n: Floats
+    reward: Floats
+    cost: Floats
+    reward_variance: Floats
+    cost_variance: Floats
+    top: Floats  # the most that a cost can be
+    reward_eta: Floats  # variance over the largest that the mean allows; 1 unless it is trusted
+    cost_eta: Floats
+    reward_range: tuple[float, float]
+
+
+def make_statistics(state: State, trust: bool = True) -> Statistics:
+    """Return the statistics; without ``trust`` no policy's variances narrow the intervals."""
+    learner, unit = state.learner, 10.0**-state.config.coin.exponent
+    scale, arms = learner.scale, learner.arms
+    low, high = learner.reward_range
+    n = arms["n"].copy()
+    plays, played = np.maximum(n, 1.0), n > 0.0
+    reward = np.where(played, scale.reward_low + scale.reward_width * (arms["reward"] / plays), low)
+    cost = np.where(played, scale.cost_low + scale.cost_width * (arms["cost"] / plays), 0.0)
+    reward_variance = arms["reward_m2"] / plays * scale.reward_width**2
+    cost_variance = arms["cost_m2"] / plays * scale.cost_width**2
+    most = [
+        # an overrun proves that the most was wrong
+        arm.max_cost if not arm.overruns else max([arm.max_cost, *arm.costs])
+        for arm in state.arms
+    ]
+    top = np.maximum(np.array(most, dtype=np.float64) * unit, cost)
+    reward = np.clip(reward, low, high)  # sums of floats may leave the range by a digit
+    least = learner.policy.interval_eta_min() if trust else None
+    if least is None:
+        reward_eta = cost_eta = np.ones_like(n)
+    else:
+        reward_eta = eta(reward, reward_variance, n, low, high, eta_min=least)
+        cost_eta = eta(cost, cost_variance, n, 0.0, top, eta_min=least)
+    return Statistics(
+        n=n,
+        reward=reward,
+        cost=cost,
+        reward_variance=reward_variance,
+        cost_variance=cost_variance,
+        top=top,
+        reward_eta=reward_eta,
+        cost_eta=cost_eta,
+        reward_range=(low, high),
+    )
+
+
+def per_cost(reward: Floats, cost: Floats) -> Floats:
+    """Return reward per cost; infinite for a free arm that earns something."""
+    free = np.where(reward == 0.0, 0.0, np.copysign(np.inf, reward))
+    return np.where(cost > 0.0, reward / np.where(cost > 0.0, cost, 1.0), free)
 
 
 def _estimates(table: Statistics) -> tuple[list[Estimate], list[Estimate], list[Estimate]]:
-    r_low, r_high = table.rewards(_Z)
-    c_low, c_high = table.costs(_Z)
+    """Return reward and cost with Theorem 1's intervals, and their ratio with Theorem 2's."""
+    r_low, r_high = interval(table.reward, table.n, _Z, table.reward_eta, *table.reward_range)
+    c_low, c_high = interval(table.cost, table.n, _Z, table.cost_eta, 0.0, table.top)
     # a loss per cost is largest where the cost is smallest: the signs decide which end counts
     low = per_cost(r_low, np.where(r_low < 0.0, c_low, c_high))
     high = np.where(
@@ -311,23 +330,13 @@ def _estimates(table: Statistics) -> tuple[list[Estimate], list[Estimate], list[
         np.inf,
         per_cost(r_high, np.where(r_high < 0.0, c_high, c_low)),
     )
-    ratio = per_cost(table.reward, table.cost)
-    return (
-        _rows(table.reward, r_low, r_high),
-        _rows(table.cost, c_low, c_high),
-        _rows(ratio, low, high),
+    columns = (
+        (table.reward, r_low, r_high),
+        (table.cost, c_low, c_high),
+        (per_cost(table.reward, table.cost), low, high),
     )
-
-
-def _rows(value: Floats, low: Floats, high: Floats) -> list[Estimate]:
-    columns = zip(value.tolist(), low.tolist(), high.tolist(), strict=True)
-    return [Estimate(*row) for row in columns]
-
-
-def _overrun(state: State, number: int, quantile: float) -> float:
-    """Return the chance of a cost above the hold: n + 1 costs are in any order equally likely."""
-    arm = state.arms[number]
-    if state.hold_of(number) == arm.max_cost:
-        return 0.0
-    n = len(arm.costs)
-    return 1.0 - math.ceil(quantile * n) / (n + 1)
+    rewards, costs, ratios = (
+        [Estimate(*row) for row in zip(*(end.tolist() for end in ends), strict=True)]
+        for ends in columns
+    )
+    return rewards, costs, ratios
