@@ -147,7 +147,7 @@ async def resume_campaign(service: Service, request: Request) -> BytesResponse:
 
 async def close_campaign(service: Service, request: Request) -> BytesResponse:
     """Close a campaign for good; outcomes are still booked."""
-    return await _act(service, request, "finish")
+    return await _act(service, request, "end")
 
 
 async def reconcile_campaign(service: Service, request: Request) -> BytesResponse:
