@@ -60,7 +60,7 @@ def names_are_sorted_and_start_empty(make: Factory) -> None:
 def a_name_is_taken_once(make: Factory) -> None:
     store = make()
     create(store)
-    with pytest.raises(CampaignExists, match="campaign 'ads' already"):
+    with pytest.raises(CampaignExists, match="'ads' already exists"):
         create(store)
     assert [e.seq for e, _ in store.read("ads")] == [1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import re
 import select
 import signal
 import socket
@@ -28,10 +29,10 @@ from bursar.errors import (
     StorageInUse,
     StorageUnavailable,
 )
-from bursar.ledger import postgres_sql as sql
 from bursar.ledger.postgres import PostgresStore
 from bursar.ledger.store import CampaignTotals
 
+SYNC = b"S\0\0\0\4"  # asks the server for its answers; the client's own may come in the next packet
 SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -96,6 +97,7 @@ class Wire:
         self.on_commit: Callable[[socket.socket, bytes], None] | None = None
         self.silent = False
         self._server = server
+        self._names: set[bytes] = set()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._port = self._listener.getsockname()[1]
@@ -129,6 +131,11 @@ class Wire:
             self._pairs.append((client, server))
             threading.Thread(target=self._carry, args=(client, server), daemon=True).start()
 
+    def _commits(self, data: bytes) -> bool:
+        """Return whether a client binds the statement that it has prepared for COMMIT."""
+        self._names.update(re.findall(rb"(_pg3_\d+)\0COMMIT\0", data))
+        return any(b"\0" + name + b"\0" in data for name in self._names)
+
     def _carry(self, client: socket.socket, server: socket.socket) -> None:
         try:
             while True:
@@ -138,8 +145,7 @@ class Wire:
                         return
                     if self.silent:
                         continue
-                    # a Bind of the prepared statement of that name, not its preparation
-                    if end is client and b"\0commit\0\0" in data and self.on_commit:
+                    if end is client and self._commits(data) and self.on_commit:
                         act, self.on_commit = self.on_commit, None
                         act(server, data)
                     else:
@@ -232,11 +238,11 @@ def test_a_session_that_lost_its_lock_unseen_books_nothing(store, database):
     other = PostgresStore(database)
 
     def steal():
-        (line,) = store._pool._used
-        line.run([(sql.ROLLBACK, ()), (sql.BEGIN, ())])
+        (connection,) = store._pool._used
+        connection.run(("ROLLBACK", ()), ("BEGIN", ()))
         assert add(other) == 2
 
-    with pytest.raises(CorruptLedger, match="the log has moved on; nothing was booked"):
+    with pytest.raises(CorruptLedger, match="the log has moved on; nothing was written"):
         write(store, steal)
     other.close()
     with store.open_writer("ads") as writer:
@@ -278,9 +284,9 @@ def test_campaigns_do_not_wait_for_each_other(store):
 
 def test_a_campaign_that_is_kept_too_long_is_in_use(store, database):
     hasty = PostgresStore(database, deadline=0.2)
-    with store.open_writer("ads"), pytest.raises(StorageInUse, match="another process keeps"):
+    with store.open_writer("ads"), pytest.raises(StorageInUse, match="another process has locked"):
         add(hasty)
-    with hasty.open_writer("ads"), pytest.raises(StorageInUse, match="another thread keeps it"):
+    with hasty.open_writer("ads"), pytest.raises(StorageInUse, match="in use by another thread"):
         add(hasty)
     assert add(hasty) == 2
     hasty.close()
@@ -392,7 +398,7 @@ def test_22_killed_while_committing_the_database_is_asked(store, database):
 
 def test_22_a_commit_whose_answer_is_lost_was_made(far, wire, store):
     def lose_the_answer(server: socket.socket, data: bytes) -> None:
-        server.sendall(data)
+        server.sendall(data + SYNC)
         assert server.recv(1 << 16)  # the server's answer: it is done
         wire.cut()
 
@@ -405,7 +411,7 @@ def test_22_a_commit_whose_answer_is_lost_was_made(far, wire, store):
 
 def test_22_a_commit_of_which_others_went_on_was_made(far, wire, store):
     def lose_the_answer(server: socket.socket, data: bytes) -> None:
-        server.sendall(data)
+        server.sendall(data + SYNC)
         assert server.recv(1 << 16)
         add(store)
         wire.cut()
@@ -445,13 +451,13 @@ def test_22_a_commit_under_way_when_the_line_breaks_is_ended_first(far, wire, st
 
 def test_22_a_server_that_cannot_be_asked_leaves_it_open(far, wire, store):
     def lose_all(server: socket.socket, data: bytes) -> None:
-        server.sendall(data)
+        server.sendall(data + SYNC)
         assert server.recv(1 << 16)
         wire.close()
 
     wire.on_commit = lose_all
     begun = time.monotonic()
-    with pytest.raises(StorageUnavailable, match="cannot be asked whether it was done"):
+    with pytest.raises(StorageUnavailable, match="cannot be asked whether it was made"):
         add(far)
     assert time.monotonic() - begun < 10
     assert seqs(store) == [1, 2]
@@ -459,7 +465,7 @@ def test_22_a_server_that_cannot_be_asked_leaves_it_open(far, wire, store):
 
 def test_a_campaign_whose_creation_got_no_answer_is_there_once(far, wire, store):
     def lose_the_answer(server: socket.socket, data: bytes) -> None:
-        server.sendall(data)
+        server.sendall(data + SYNC)
         assert server.recv(1 << 16)
         wire.cut()
 
@@ -591,7 +597,7 @@ def test_a_log_that_was_put_back_is_told_once(store, database):
 def test_30_a_changed_event_is_found(store, database):
     add(store, count=4)
     query(database, "UPDATE bursar.event SET body = '{\"n\":7}' WHERE seq = 3")
-    with pytest.raises(CorruptLedger, match="event 3 of 'ads' does not have its hash"):
+    with pytest.raises(CorruptLedger, match="event 3 of 'ads' does not match its hash"):
         verify(store, "ads")
     query(database, "DELETE FROM bursar.event WHERE seq = 5")
     with store.open_writer("ads") as writer, pytest.raises(CorruptLedger, match="event 5 of 'ads'"):
@@ -647,7 +653,7 @@ def test_a_session_that_has_ended_is_of_no_use(store):
         lambda: writer.decision_events("d1"),
         lambda: writer.save_snapshot(1, b""),
     ):
-        with pytest.raises(StorageUnavailable, match="session of 'ads' has ended; open another"):
+        with pytest.raises(StorageUnavailable, match="writer of 'ads' has ended; open another"):
             use()
     assert seqs(store) == [1]
 

@@ -186,14 +186,14 @@ def broken(path: Path, statement: str, *values: object) -> None:
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("UPDATE event SET body = '{\"n\":99}' WHERE seq = 7", "event 7 of 'ads' does not have"),
-        ("UPDATE event SET kind = 'told' WHERE seq = 3", "event 3 of 'ads' does not have"),
-        ("UPDATE event SET hash = zeroblob(16) WHERE seq = 2", "event 2 of 'ads' does not have"),
+        ("UPDATE event SET body = '{\"n\":99}' WHERE seq = 7", "event 7 of 'ads' does not match"),
+        ("UPDATE event SET kind = 'told' WHERE seq = 3", "event 3 of 'ads' does not match"),
+        ("UPDATE event SET hash = zeroblob(16) WHERE seq = 2", "event 2 of 'ads' does not match"),
         ("UPDATE event SET ts = 5 WHERE seq = 4", "event 4 of 'ads' is dated 5"),
         ("UPDATE event SET body = '{' WHERE seq = 5", "event 5 cannot be read"),
-        ("DELETE FROM event WHERE seq = 6", "event 6 of 'ads' is missing, the next is 7"),
-        ("DELETE FROM event WHERE seq > 9", "event 10 of 'ads' is missing, there were 11"),
-        ("UPDATE campaign SET hash = zeroblob(16)", "event 11 of 'ads' is not the one"),
+        ("DELETE FROM event WHERE seq = 6", "event 6 of 'ads' is missing; the next one is 7"),
+        ("DELETE FROM event WHERE seq > 9", "event 10 of 'ads' is missing; there were 11"),
+        ("UPDATE campaign SET hash = zeroblob(16)", "event 11 of 'ads' is not the last"),
     ],
 )
 def test_a_tampered_log_is_told_by_its_first_bad_event(path, statement, words):

@@ -1,17 +1,18 @@
-"""How new events follow a log: numbered without a gap, later than all before, hashed."""
+"""The chain of a log: events are numbered without gaps, ordered in time, and hashed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 
 from bursar.errors import CorruptLedger
 from bursar.ledger.event import GENESIS, Event, encode_event_body, hash_event
-from bursar.ledger.store import LogHead
+from bursar.ledger.store import CampaignTotals, LogHead
 
-__all__ = ["Written", "chain_events", "check_chain"]
+__all__ = ["Written", "chain_events", "check_chain", "hash_snapshot", "refused_totals"]
 
 Written = tuple[Event, bytes, bytes]
-"""An event, its body as bytes, and its hash."""
+"""An event, its encoded body, and its hash."""
 
 
 def chain_events(head: LogHead, events: Sequence[Event]) -> Iterator[Written]:
@@ -21,7 +22,7 @@ def chain_events(head: LogHead, events: Sequence[Event]) -> Iterator[Written]:
         if event.seq != seq + 1 or event.ts <= ts:
             raise CorruptLedger(
                 f"event {event.seq} at {event.ts} does not follow event {seq} at {ts};"
-                " nothing was booked, load the campaign again"
+                " nothing was written, load the campaign again"
             )
         body = encode_event_body(event.body)
         last = hash_event(last, event, body)
@@ -34,27 +35,40 @@ def check_chain(
 ) -> int:
     """Check events with their hashes against each other and against the head; return the last.
 
-    The head tells of events that are missing at the end, which no hash of another event can.
+    The head shows whether events are missing at the end, which no hash of another event can.
     Events after the head, appended meanwhile, are checked like all others. With ``since`` the
-    first event is that number and is believed: what it ends is in a snapshot.
+    first event has that number and is trusted: the log up to it is in a snapshot.
     """
     seq, ts, last = max(since - 1, 0), -(2**63), GENESIS
-    for event, kept in events:
+    for event, stored in events:
         if event.seq != seq + 1:
-            raise _bad(name, seq + 1, f"is missing, the next is {event.seq}")
+            raise _broken(name, seq + 1, f"is missing; the next one is {event.seq}")
         if event.ts <= ts:
-            raise _bad(name, event.seq, f"is dated {event.ts}, not after {ts}")
-        believed = event.seq == since
-        last = kept if believed else hash_event(last, event, encode_event_body(event.body))
-        if last != kept:
-            raise _bad(name, event.seq, "does not have its hash")
+            raise _broken(name, event.seq, f"is dated {event.ts}, not after {ts}")
+        trusted = event.seq == since
+        last = stored if trusted else hash_event(last, event, encode_event_body(event.body))
+        if last != stored:
+            raise _broken(name, event.seq, "does not match its hash")
         seq, ts = event.seq, event.ts
         if seq == head.seq and head.hash not in (last, b""):
-            raise _bad(name, seq, "is not the one the campaign ended with")
+            raise _broken(name, seq, "is not the last event of the campaign's row")
     if seq < head.seq:
-        raise _bad(name, seq + 1, f"is missing, there were {head.seq}")
+        raise _broken(name, seq + 1, f"is missing; there were {head.seq}")
     return seq
 
 
-def _bad(name: str, seq: int, what: str) -> CorruptLedger:
+def _broken(name: str, seq: int, what: str) -> CorruptLedger:
     return CorruptLedger(f"event {seq} of {name!r} {what}; restore a backup")
+
+
+def hash_snapshot(seq: int, content: bytes) -> bytes:
+    """Return the hash that is stored with a snapshot of the state after an event."""
+    return blake2b(seq.to_bytes(8, "big") + content, digest_size=16).digest()
+
+
+def refused_totals(totals: CampaignTotals, why: str) -> CorruptLedger:
+    """Return the error for totals that a ledger never accepts."""
+    return CorruptLedger(
+        f"the ledger refused spent {totals.spent} + held {totals.held} of budget {totals.budget}:"
+        f" {why}; nothing was written, verify the campaign"
+    )

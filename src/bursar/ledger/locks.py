@@ -20,7 +20,14 @@ from weakref import WeakSet
 
 from bursar.errors import CorruptLedger, InvalidInput, StorageInUse, StorageUnavailable
 
-__all__ = ["FairLock", "LedgerClaim", "check_location", "file_system_of", "ledger_path", "watch"]
+__all__ = [
+    "FairLock",
+    "LedgerClaim",
+    "check_location",
+    "file_system_of",
+    "ledger_path",
+    "register_fork_guard",
+]
 
 _SHORT, _LONG = 5e-5, 1e-3  # seconds between looks: while a usual transaction lasts, and after
 _PATIENCE = 0.05
@@ -107,7 +114,7 @@ _WATCHED: WeakSet[ForkGuard] = WeakSet()
 _PAUSED: list[ForkGuard] = []
 
 
-def watch(thing: ForkGuard) -> None:
+def register_fork_guard(thing: ForkGuard) -> None:
     """Tell a thing of forks for as long as it lives."""
     _WATCHED.add(thing)
 

@@ -89,7 +89,7 @@ class MemoryStore:
     def create(self, name: str, first: Event, summary: CampaignTotals) -> None:
         """Start a campaign."""
         if name in self._logs:
-            raise CampaignExists(f"there is a campaign {name!r} already; give another name")
+            raise CampaignExists(f"a campaign named {name!r} already exists; choose another name")
         log = _Log()
         log.append([first], summary)
         self._logs[name] = log

@@ -1,105 +1,221 @@
 """A store in a PostgreSQL database, for any number of threads, processes and hosts.
 
-Each session is one transaction that locks its campaign's row, so campaigns do not wait for one
-another. Commits are synchronous: what was acknowledged survives a crash of the server, and its
-loss too if there is a synchronous standby. Backups are PostgreSQL's own business: ``pg_dump
---schema=bursar`` or point-in-time recovery. A pooler in between must give out whole sessions.
+Each writer is one transaction that locks its campaign's row, so campaigns do not wait for one
+another. Commits are synchronous: what was acknowledged survives a crash of the server, and the loss
+of the server if there is a synchronous standby. Backups are made with PostgreSQL's own tools:
+``pg_dump --schema=bursar`` or point-in-time recovery. A pooler in between must pool sessions, not
+transactions.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import blake2b
 from types import TracebackType
+from typing import Any
 
-from bursar.errors import CorruptLedger, InvalidInput, StorageUnavailable, UnknownCampaign
-from bursar.ledger import postgres_sql as sql
-from bursar.ledger.chain import Written, chain_events
-from bursar.ledger.event import Event, encode_event_body, hash_event
-from bursar.ledger.postgres_connection import Call, Pool, place_of
-from bursar.ledger.postgres_transaction import (
-    HASH,
-    PAGE,
-    PostgresTransaction,
-    append_call,
-    check_summary,
-    column,
-    create_campaign,
-    events_of,
-    refused,
-    row_of,
+from bursar.errors import (
+    CampaignExists,
+    CorruptLedger,
+    InvalidInput,
+    StorageInUse,
+    StorageUnavailable,
+    UnknownCampaign,
+)
+from bursar.ledger.chain import Written, chain_events, hash_snapshot, refused_totals
+from bursar.ledger.event import (
+    GENESIS,
+    Event,
+    decode_event,
+    decode_events,
+    encode_event_body,
+    hash_event,
+)
+from bursar.ledger.postgres_connection import (
+    DriverError,
+    PostgresConnection,
+    PostgresPool,
+    Row,
+    Statement,
+    describe_url,
+    format_error,
+    storage_error,
 )
 from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead
 
-__all__ = ["PostgresRecords", "PostgresStore", "PostgresWriter", "SeenHeads"]
+__all__ = ["LastSeen", "PostgresStore", "PostgresWriter"]
 
-# ==== ledger.postgres_papers
-# Small records beside the logs of a PostgreSQL ledger, and looks at all campaigns at once.
+_PAGE = 5000  # events that are fetched at a time
+_PREFETCH = 64  # events of other processes that are fetched together with the lock
+_TOO_LARGE = 2**63
+
+_BEGIN: Statement = ("BEGIN", ())
+_COMMIT: Statement = ("COMMIT", ())
+_ROLLBACK: Statement = ("ROLLBACK", ())
+_LOCK = "SELECT id, seq, ts, hash FROM bursar.campaign WHERE name = $1 FOR UPDATE"
+_ID = "SELECT id FROM bursar.campaign WHERE name = $1"
+_NAMES = "SELECT name FROM bursar.campaign"
+_ROWS = "SELECT name, state, budget, spent, held, seq, ts FROM bursar.campaign"
+_EVENTS = "SELECT seq, ts, kind, decision, body, hash FROM bursar.event WHERE campaign = $1"
+_AFTER = f"{_EVENTS} AND seq > $2 ORDER BY seq LIMIT $3"
+_OF_DECISION = f"{_EVENTS} AND decision = $2 AND decision <> '' ORDER BY seq"
+_WITH_DECISION = (
+    "SELECT name FROM bursar.campaign AS c WHERE EXISTS (SELECT 1 FROM bursar.event"
+    " WHERE campaign = c.id AND decision = $1 AND decision <> '')"
+)
+_HASH_AT = (
+    "SELECT hash FROM bursar.event"
+    " WHERE campaign = (SELECT id FROM bursar.campaign WHERE name = $1) AND seq = $2"
+)
+_CREATE = """
+WITH made AS (INSERT INTO bursar.campaign(name, state, budget, spent, held, seq, ts, hash)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $11) ON CONFLICT (name) DO NOTHING RETURNING id)
+INSERT INTO bursar.event(campaign, seq, ts, kind, decision, body, hash)
+SELECT id, $6, $7, $8, $9, $10, $11 FROM made
+"""
+# The row moves on only from the head that was decided on, and never by a grant beyond the budget.
+# Where it does not move, no event is added: one statement, so that COMMIT can be sent with it.
+_APPEND = """
+WITH moved AS (
+    UPDATE bursar.campaign SET state = $1, budget = $2, spent = $3, held = $4, seq = $6, ts = $7,
+        hash = $8
+    WHERE id = $9 AND seq = $10 AND (NOT $5 OR $3 + $4 <= $2) RETURNING id)
+INSERT INTO bursar.event(campaign, seq, ts, kind, decision, body, hash)
+SELECT moved.id, e.* FROM moved, unnest(
+    $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::text[], $16::bytea[]) AS e
+"""
+_SNAPSHOTS = "SELECT seq, body, hash FROM bursar.snapshot WHERE campaign = $1 ORDER BY seq DESC"
+# only of the log that was decided on, in case the append that goes with it is refused
+_SAVE_SNAPSHOT = (
+    "INSERT INTO bursar.snapshot SELECT id, $2, $3, $4 FROM bursar.campaign"
+    " WHERE id = $1 AND hash = $5 AND seq >= $2"
+    " ON CONFLICT (campaign, seq) DO UPDATE SET body = EXCLUDED.body, hash = EXCLUDED.hash"
+)
+_DROP_SNAPSHOTS = (
+    "DELETE FROM bursar.snapshot WHERE campaign = $1 AND seq < (SELECT min(seq) FROM (SELECT seq"
+    " FROM bursar.snapshot WHERE campaign = $1 ORDER BY seq DESC LIMIT 3) AS newest)"
+)
+_RECORDS = "SELECT id, body FROM bursar.paper WHERE kind = $1"
+_INSERT_RECORD = "INSERT INTO bursar.paper VALUES ($1, $2, $3) ON CONFLICT"
+_DELETE_RECORD = "DELETE FROM bursar.paper WHERE kind = $1 AND id = $2"
+_TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
 
 
-class PostgresRecords:
-    """The part of a store that is not about one log."""
+class PostgresStore:
+    """Campaigns in a database such as ``postgresql://user:secret@host/spend``.
 
-    _pool: Pool
+    Their tables are in the schema ``bursar``, which is created if it does not exist. A writer waits
+    at most ``deadline`` seconds for other writers. ``url`` does not show the password.
+    """
+
+    def __init__(self, url: str, *, deadline: float = 10.0) -> None:
+        if not url.startswith(("postgresql://", "postgres://")):
+            raise InvalidInput(
+                f"the URL of a PostgreSQL ledger is postgresql://host/database, got {url!r}"
+            )
+        self.url = describe_url(url)
+        self._seen: dict[str, LastSeen] = {}
+        self._pool = PostgresPool(url, repr(self.url), deadline)
+        self.names()  # creates the tables now, or raises what is wrong
+
+    def names(self) -> list[str]:
+        """Return the names of all campaigns."""
+        return sorted(name for (name,) in self._rows(_NAMES))
+
+    def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
+        """Create a campaign with its first event; refuse a name that is taken."""
+        if first.seq != 1:
+            raise refused_totals(totals, f"a campaign starts with event 1, got {first.seq}")
+        _check_totals(totals)
+        body = encode_event_body(first.body)
+        last = hash_event(GENESIS, first, body)
+        state, budget, spent, held, _ = totals
+        row = [name, state, budget, spent, held, first.seq, first.ts, first.kind, first.decision]
+        if not self._create((_CREATE, [*row, body.decode(), last]), name, last):
+            raise CampaignExists(f"a campaign named {name!r} already exists; choose another name")
+
+    def open_writer(self, name: str) -> PostgresWriter:
+        """Return a writer for a campaign; its ``with`` block is one transaction."""
+        return PostgresWriter(self._pool, name, self._seen)
+
+    def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
+        """Yield committed events with their hashes, in pages, without blocking writers."""
+        found = self._rows(_ID, name)
+        if not found:
+            raise UnknownCampaign(f"no campaign named {name!r} in {self._pool.location}")
+        while rows := self._rows(_AFTER, *found[0], after, _PAGE):
+            for row in rows:
+                yield decode_event(row), row[5]
+            after = rows[-1][0]
 
     def campaign_rows(self) -> list[CampaignRow]:
         """Return the row of every campaign."""
-        [found] = self._pool.once((sql.STANDINGS, ()))
-        rows = [[column(found, row, place) for place in range(7)] for row in range(found.ntuples)]
-        return sorted(
-            CampaignRow(name.decode(), state.decode(), *(sql.whole(value) for value in numbers))
-            for name, state, *numbers in rows
-        )
+        return sorted(CampaignRow(*row) for row in self._rows(_ROWS))
 
     def find_campaigns(self, decision: str) -> list[str]:
-        """Return the campaigns that made a decision of that id."""
-        [found] = self._pool.once((sql.CAMPAIGNS_OF, [decision.encode()]))
-        return sorted(column(found, row, 0).decode() for row in range(found.ntuples))
+        """Return the names of the campaigns that made a decision with this id."""
+        return sorted(name for (name,) in self._rows(_WITH_DECISION, decision))
 
     def records(self, kind: str) -> dict[str, bytes]:
-        """Return the records of a kind."""
-        [found] = self._pool.once((sql.PAPERS, [kind.encode()]))
-        rows = range(found.ntuples)
-        return dict(sorted((column(found, row, 0).decode(), column(found, row, 1)) for row in rows))
+        """Return the records of a kind, by id."""
+        return dict(sorted(self._rows(_RECORDS, kind)))
 
     def insert_record(self, kind: str, id: str, body: bytes) -> bool:
-        """Keep a record unless there is one of that id; return whether it is ours that is kept."""
-        self._pool.once((sql.ADD_PAPER, [kind.encode(), id.encode(), body]))
+        """Insert a record unless its id is taken; return whether the stored one equals it."""
+        self._pool.run((f"{_INSERT_RECORD} DO NOTHING", [kind, id, body]))
         return self.records(kind).get(id) == body
 
     def put_record(self, kind: str, id: str, body: bytes | None) -> None:
-        """Keep a record in place of an older one; None: keep none."""
-        key = [kind.encode(), id.encode()]
+        """Insert or replace a record; delete it if ``body`` is None."""
         if body is None:
-            self._pool.once((sql.DROP_PAPER, key))
+            self._pool.run((_DELETE_RECORD, [kind, id]))
         else:
-            self._pool.once((sql.PUT_PAPER, [*key, body]))
+            replace = f"{_INSERT_RECORD} (kind, id) DO UPDATE SET body = EXCLUDED.body"
+            self._pool.run((replace, [kind, id, body]))
 
     def ping(self) -> None:
         """Write the time and commit it."""
         self.put_record("ping", "", str(time.time_ns()).encode())
 
+    def close(self) -> None:
+        """Close idle connections; an open writer keeps its own until it ends."""
+        self._pool.close()
 
-# ==== ledger.postgres_history
-# Whether a log goes on from where this process saw it last, or was replaced behind its back.
+    def _rows(self, text: str, *values: Any) -> list[Row]:
+        [found] = self._pool.run((text, values))
+        return found.fetchall()
 
-_LASTING = 100
+    def _create(self, statement: Statement, name: str, last: bytes) -> bool:
+        connection, _ = self._pool.begin(_BEGIN)
+        try:
+            created = connection.run(statement, _COMMIT)[0].rowcount
+        except DriverError:
+            self._pool.put_back(connection)
+            # once more: this waits for the end of the lost transaction, and finds what it left
+            again = [_BEGIN, statement, _COMMIT, (_HASH_AT, [name, 1])]
+            connection, [_, done, _, first] = self._pool.begin(*again, patient=True)
+            created = done.rowcount or first.fetchone() == (last,)
+        self._pool.put_back(connection)
+        return bool(created)
 
 
-class SeenHeads:
-    """What a process saw last of a campaign."""
+class LastSeen:
+    """The head of a campaign's log that this process saw last.
+
+    It shows whether a log goes on from there, or was replaced by a restore.
+    """
 
     __slots__ = ("campaign", "head", "others")
 
     def __init__(self, campaign: int, head: LogHead) -> None:
         self.campaign = campaign
         self.head = head
-        self.others = 0  # for how many sessions to expect that others write too
+        self.others = 0  # transactions for which to expect that other processes write, too
 
     def move(self, head: LogHead) -> None:
-        """Go on to a head that a session found."""
-        self.others = _LASTING if head.seq != self.head.seq else max(0, self.others - 1)
+        """Advance to a head that a writer found."""
+        self.others = 100 if head.seq != self.head.seq else max(0, self.others - 1)
         self.head = head
 
     def leads_to(
@@ -107,8 +223,8 @@ class SeenHeads:
     ) -> bool:
         """Return whether a log with this head contains all that was seen.
 
-        ``tail`` are the events since, as far as they are known; else ``hash_at`` is asked for the
-        hash of the last event that was seen.
+        ``tail`` has the events since, as far as they were fetched; if it is not complete,
+        ``hash_at`` is asked for the hash of the last event that was seen.
         """
         seq, _, last = self.head
         if campaign != self.campaign or head.seq < seq:
@@ -122,46 +238,40 @@ class SeenHeads:
         return hash_at(seq) == last
 
 
-# ==== ledger.postgres_session
-# A session of a PostgreSQL ledger: one transaction on the log of one campaign, in two round trips.
-#
-# The first locks the campaign's row and brings the head with the events that other processes have
-# added; the second moves the row, adds the events and commits. What is appended waits here until
-# then.
-
-_PREFETCH = 64  # events of others that come along with the lock
-
-
 class PostgresWriter:
-    """What a store gives out for a ``with``; of no use before or after it."""
+    """One transaction on the log of one campaign, in two round trips.
+
+    The first locks the campaign's row and fetches its head, with the events that other processes
+    have added; the second moves the row, adds the events and commits. Appended events are held
+    back until then.
+    """
 
     __slots__ = (
-        "_base", "_campaign", "_name", "_new", "_seen", "_snapshot", "_sound", "_summary", "_tail",
-        "_transaction", "head",
+        "_base", "_campaign", "_connection", "_name", "_new", "_pool", "_seen", "_snapshot",
+        "_sound", "_tail", "_totals", "head",
     )  # fmt: skip
 
     head: LogHead
     _base: LogHead  # before what was appended
     _campaign: int
-    _summary: CampaignTotals  # of what was appended
+    _totals: CampaignTotals  # after what was appended
 
-    def __init__(self, pool: Pool, name: str, seen: dict[str, SeenHeads]) -> None:
+    def __init__(self, pool: PostgresPool, name: str, seen: dict[str, LastSeen]) -> None:
+        self._pool = pool
         self._name = name
         self._seen = seen
-        self._transaction = PostgresTransaction(pool, name)
-        self._tail: list[Event] = []  # up to the base, as far as it came along with the lock
+        self._connection: PostgresConnection | None = None
+        self._tail: list[Event] = []  # up to the base, as far as it was fetched with the lock
         self._new: list[Written] = []
         self._snapshot: tuple[int, bytes] | None = None
         self._sound = True  # whether all that was appended may be committed
 
     def __enter__(self) -> PostgresWriter:
-        transaction = self._transaction
-        transaction.take_turn()
+        self._pool.lock_campaign(self._name)
         try:
             self._begin(self._seen.get(self._name))
         except BaseException:
-            transaction.roll_back()
-            transaction.end()
+            self._end()
             raise
         return self
 
@@ -174,16 +284,14 @@ class PostgresWriter:
         try:
             if kind is None and self._sound and (self._new or self._snapshot):
                 self._commit()
-            else:
-                self._transaction.roll_back()
         finally:
-            self._transaction.end()
+            self._end()
         if kind is None and not self._sound:
-            raise StorageUnavailable("an append of this session failed; nothing of it was booked")
+            raise StorageUnavailable("an append to this writer failed; nothing was written")
 
     @property
     def seq(self) -> int:
-        """Number of the newest event there is."""
+        """Number of the newest event."""
         return self.head.seq
 
     def events_after(self, seq: int) -> list[Event]:
@@ -194,7 +302,7 @@ class PostgresWriter:
             found = self._tail[seq - self._tail[0].seq + 1 :]
             seq = max(seq, self._tail[-1].seq)
         while seq < self._base.seq:
-            page = self._events(sql.AFTER, sql.number(seq), sql.number(PAGE))
+            page = self._events(_AFTER, seq, _PAGE)
             if not page:
                 raise CorruptLedger(
                     f"event {seq + 1} of {self._name!r} is missing; restore a backup"
@@ -207,135 +315,148 @@ class PostgresWriter:
         """Return the events of one decision, in order."""
         if not decision:
             return []
-        found = self._events(sql.OF, decision.encode())
+        found = self._events(_OF_DECISION, decision)
         return found + [event for event, _, _ in self._new if event.decision == decision]
 
-    def append(self, events: Sequence[Event], summary: CampaignTotals) -> None:
-        """Add events that follow the head; they are durable when the session ends."""
-        self._transaction.check_open()
+    def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
+        """Add events that follow the head; they are durable when the ``with`` block ends."""
+        self._require_connection()
         sound, self._sound = self._sound, False
         new = list(chain_events(self.head, events))
-        check_summary(summary)
+        _check_totals(totals)
         self._new += new
-        self._summary = summary
+        self._totals = totals
         if new:
-            last, _, mark = new[-1]
-            self.head = LogHead(last.seq, last.ts, mark)
+            last, _, hash = new[-1]
+            self.head = LogHead(last.seq, last.ts, hash)
         self._sound = sound  # an append that failed before is not forgotten
 
     def load_snapshot(self) -> tuple[int, bytes] | None:
-        """Return number and content of the newest snapshot; a damaged one is as good as none."""
+        """Return number and content of the newest snapshot that is not damaged."""
         if self._snapshot is not None:
             return self._snapshot
-        [found] = self._transaction.run((sql.SNAPSHOTS, [sql.number(self._campaign)]))
-        for row in range(found.ntuples):
-            seq, content = sql.whole(column(found, row, 0)), column(found, row, 1)
-            if seq <= self.head.seq and column(found, row, 2) == _digest(seq, content):
+        for seq, content, stored in self._run(_SNAPSHOTS, self._campaign):
+            if seq <= self.head.seq and stored == hash_snapshot(seq, content):
                 return seq, content
         return None
 
     def save_snapshot(self, seq: int, content: bytes) -> None:
-        """Keep the state after an event, and a few older ones."""
-        self._transaction.check_open()
+        """Store the state after an event; the two before it are kept as well."""
+        self._require_connection()
         self._snapshot = seq, content
 
-    def _begin(self, seen: SeenHeads | None) -> None:
-        calls: list[Call] = []
+    def _begin(self, seen: LastSeen | None) -> None:
+        statements: list[Statement] = [_BEGIN, (_LOCK, [self._name])]
         if seen is not None and seen.others:
-            # a statement of its own: it must see what was committed while the lock was waited for
-            values = (seen.campaign, seen.head.seq, _PREFETCH)
-            calls.append((sql.AFTER, [sql.number(value) for value in values]))
-        row, *tail = self._transaction.begin(calls)
-        if not row.ntuples:
+            # a statement of its own: it must see what was committed during the wait for the lock
+            statements.append((_AFTER, [seen.campaign, seen.head.seq, _PREFETCH]))
+        self._connection, [_, locked, *tail] = self._pool.begin(*statements)
+        row = locked.fetchone()
+        if row is None:
             self._seen.pop(self._name, None)
-            raise UnknownCampaign(f"no campaign named {self._name!r} in {self._transaction.place}")
-        self._campaign, seq, ts = (sql.whole(column(row, 0, place)) for place in range(3))
-        self.head = self._base = LogHead(seq, ts, column(row, 0, 3))
+            raise UnknownCampaign(f"no campaign named {self._name!r} in {self._pool.location}")
+        self._campaign, *head = row
+        self.head = self._base = LogHead(*head)
         if seen is None:
-            self._seen[self._name] = SeenHeads(self._campaign, self.head)
+            self._seen[self._name] = LastSeen(self._campaign, self.head)
             return
         if tail:
-            self._tail = events_of(tail[0])
+            self._tail = decode_events(tail[0].fetchall())
         elif self.head.seq > seen.head.seq:
-            self._tail = self._events(sql.AFTER, sql.number(seen.head.seq), sql.number(_PREFETCH))
+            self._tail = self._events(_AFTER, seen.head.seq, _PREFETCH)
         if not seen.leads_to(self._campaign, self.head, self._tail, self._hash_at):
-            del self._seen[self._name]  # said once: whoever loads it again may go on
+            del self._seen[self._name]  # raised once: who loads the campaign again may go on
             raise StorageUnavailable(
-                f"{self._transaction.place} was restored from a backup; load {self._name!r} again"
+                f"{self._pool.location} was restored from a backup; load {self._name!r} again"
             )
         seen.move(self.head)
 
     def _commit(self) -> None:
-        calls: list[Call] = []
+        connection = self._require_connection()
+        statements: list[Statement] = []
         if self._new:
-            calls.append(append_call(self._campaign, self._base.seq, self._new, self._summary))
+            statements.append((_APPEND, self._append_values()))
         if self._snapshot is not None:
             seq, content = self._snapshot
-            key = [sql.number(self._campaign), sql.number(seq)]
-            values = [*key, content, _digest(seq, content), self.head.hash]
-            calls += [(sql.KEEP, values), (sql.FORGET, key[:1])]
-        found = self._transaction.commit(calls, self.head.seq, self.head.hash)
-        if found is not None and self._new and found[0].command_tuples != len(self._new):
-            raise refused(self._summary, "the log has moved on")
+            values = [self._campaign, seq, content, hash_snapshot(seq, content), self.head.hash]
+            statements += [(_SAVE_SNAPSHOT, values), (_DROP_SNAPSHOTS, [self._campaign])]
+        try:
+            *done, end = connection.run(*statements, _COMMIT)
+        except DriverError as error:
+            self._put_back()
+            if not self._was_committed(connection.name, error):
+                raise storage_error(self._pool.location, error) from error
+        else:
+            if end.statusmessage != "COMMIT":
+                raise StorageUnavailable(
+                    f"{self._pool.location} rolled back a commit; nothing was written, retry"
+                )
+            if self._new and done[0].rowcount != len(self._new):
+                raise refused_totals(self._totals, "the log has moved on")
         self._seen[self._name].head = self.head
 
-    def _events(self, statement: sql.Statement, *values: bytes) -> list[Event]:
-        [found] = self._transaction.run((statement, [sql.number(self._campaign), *values]))
-        return events_of(found)
+    def _append_values(self) -> list[Any]:
+        events = [event for event, _, _ in self._new]
+        return [
+            *self._totals, *self.head, self._campaign, self._base.seq,
+            [event.seq for event in events], [event.ts for event in events],
+            [event.kind for event in events], [event.decision for event in events],
+            [body.decode() for _, body, _ in self._new], [hash for _, _, hash in self._new],
+        ]  # fmt: skip
+
+    def _was_committed(self, connection: str, error: Exception) -> bool:
+        """Return whether a commit without an answer was made: the log is asked, nothing guessed."""
+        with contextlib.suppress(
+            StorageInUse, StorageUnavailable
+        ):  # else it ends when the server notices
+            self._pool.run((_TERMINATE, [connection]))
+        # the lost transaction holds this lock until its end, so the answer behind it is final
+        asked = [_BEGIN, (_LOCK, [self._name]), (_HASH_AT, [self._name, self.head.seq]), _ROLLBACK]
+        try:
+            line, [_, _, found, _] = self._pool.begin(*asked, patient=True)
+        except (StorageInUse, StorageUnavailable) as later:
+            raise StorageUnavailable(
+                f"{self._pool.location} was lost during a commit ({format_error(error)}) and cannot"
+                f" be asked whether it was made ({format_error(later)}); load the campaign again"
+                " when the server is available"
+            ) from later
+        self._pool.put_back(line)
+        return found.fetchone() == (self.head.hash,)
+
+    def _events(self, text: str, *values: Any) -> list[Event]:
+        return decode_events(self._run(text, self._campaign, *values))
 
     def _hash_at(self, seq: int) -> bytes:
-        [found] = self._transaction.run((sql.HASH_OF, [self._name.encode(), sql.number(seq)]))
-        return column(found, 0, 0) if found.ntuples else b""
+        found = self._run(_HASH_AT, self._name, seq)
+        return found[0][0] if found else b""
+
+    def _run(self, text: str, *values: Any) -> list[Row]:
+        connection = self._require_connection()
+        try:
+            return connection.run((text, values))[0].fetchall()
+        except DriverError as error:
+            self._put_back()
+            raise storage_error(self._pool.location, error) from error
+
+    def _require_connection(self) -> PostgresConnection:
+        if self._connection is None:
+            raise StorageUnavailable(f"the writer of {self._name!r} has ended; open another")
+        return self._connection
+
+    def _put_back(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._pool.put_back(connection)
+
+    def _end(self) -> None:
+        self._put_back()  # rolls back what was not committed
+        self._pool.unlock_campaign(self._name)
 
 
-def _digest(seq: int, content: bytes) -> bytes:
-    return blake2b(seq.to_bytes(8, "big") + content, digest_size=16).digest()
-
-
-class PostgresStore(PostgresRecords):
-    """Campaigns in a database such as ``postgresql://user:secret@host/spend``.
-
-    Their tables lie in the schema ``bursar``, which is made if it is not there. A session waits at
-    most ``deadline`` seconds for those of others, and for an answer of the server. ``url`` is
-    without the password.
-    """
-
-    def __init__(self, url: str, *, deadline: float = 10.0) -> None:
-        if not url.startswith(("postgresql://", "postgres://")):
-            raise InvalidInput(f"a PostgreSQL ledger is at postgresql://host/database, got {url!r}")
-        self.url = place_of(url)
-        self._seen: dict[str, SeenHeads] = {}
-        self._pool = Pool(url, repr(self.url), deadline)
-        self.names()  # make the tables now, or say what is wrong
-
-    def names(self) -> list[str]:
-        """Return the campaigns there are."""
-        [found] = self._pool.once((sql.NAMES, ()))
-        return sorted(column(found, row, 0).decode() for row in range(found.ntuples))
-
-    def create(self, name: str, first: Event, summary: CampaignTotals) -> None:
-        """Start a campaign with its first event."""
-        create_campaign(self._pool, name, first, summary)
-
-    def open_writer(self, name: str) -> PostgresWriter:
-        """Open a transaction on a campaign."""
-        return PostgresWriter(self._pool, name, self._seen)
-
-    def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
-        """Yield committed events with their hashes, in pages, without keeping writers waiting."""
-        [found] = self._pool.once((sql.NUMBER, [name.encode()]))
-        if not found.ntuples:
-            raise UnknownCampaign(f"no campaign named {name!r} in {self._pool.place}")
-        campaign = column(found, 0, 0)
-        while True:
-            values = [campaign, sql.number(after), sql.number(PAGE)]
-            [rows] = self._pool.once((sql.AFTER, values))  # no line is kept between pages
-            if not rows.ntuples:
-                return
-            for row in range(rows.ntuples):
-                yield row_of(rows, row), column(rows, row, HASH)
-            after = sql.whole(column(rows, rows.ntuples - 1, 0))
-
-    def close(self) -> None:
-        """Give back connections; a session that is open keeps its own until it ends."""
-        self._pool.close()
+def _check_totals(totals: CampaignTotals) -> None:
+    """Refuse here, where it was decided, what the database would refuse later."""
+    amounts = totals.budget, totals.spent, totals.held
+    if min(amounts) < 0 or max(amounts) >= _TOO_LARGE:
+        raise refused_totals(totals, "amounts are from 0 to 2^63")
+    if totals.granted and totals.spent + totals.held > totals.budget:
+        raise refused_totals(totals, "a grant beyond the budget")

@@ -1,8 +1,8 @@
-"""A line to a PostgreSQL server: prepared statements, many at a time, each wait with an end.
+"""Connections to a PostgreSQL ledger: psycopg's pipeline mode and psycopg's pool, set for money.
 
-It speaks psycopg's libpq layer and not its cursors: a session is two round trips while others wait
-for its lock, and cursors in pipeline mode took more than twice as long (measured). Waiting is ours
-too, so that a server or network that falls silent cannot keep a caller for ever.
+A writer needs two round trips while others wait for its lock: statements go out together in a
+pipeline. After any error the connection is closed, so an answer is never taken for that of another
+statement. Every wait has an end: a server or network that falls silent does not block a caller.
 """
 
 from __future__ import annotations
@@ -10,105 +10,71 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import select
 import threading
 import time
 import weakref
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from functools import partial
+from typing import Any
 
 from bursar.errors import BursarError, MissingExtra, StorageInUse, StorageUnavailable
-from bursar.ledger.locks import watch
+from bursar.ledger.locks import register_fork_guard
 from bursar.ledger.postgres_schema import migrate
-from bursar.ledger.postgres_sql import ALL, Statement
-
-__all__ = [
-    "Call",
-    "ConnectionLost",
-    "PipelineConnection",
-    "Pool",
-    "StatementRefused",
-    "failure",
-    "place_of",
-    "said",
-]
-
-# ==== ledger.postgres_error
-# What can go wrong with a PostgreSQL server, in bursar's words; also where psycopg is missed.
 
 try:
     import psycopg
-    from psycopg import pq
+    from psycopg.adapt import AdaptersMap
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
-    from psycopg.pq.abc import PGresult
+    from psycopg.types.array import ListBinaryDumper
+    from psycopg.types.numeric import Int8BinaryDumper
+    from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
+    from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 except ImportError:
     raise MissingExtra(
         "postgresql:// needs psycopg, which is not installed; pip install 'bursar[postgres]'"
     ) from None
 
+__all__ = [
+    "DriverError",
+    "PostgresConnection",
+    "PostgresPool",
+    "Row",
+    "Statement",
+    "describe_url",
+    "format_error",
+    "storage_error",
+]
 
-_BUSY = "55P03"  # the lock was not to be had in time
+DriverError = psycopg.Error
+Row = tuple[Any, ...]
+Statement = tuple[str, Sequence[Any]]
+"""An SQL text with parameters $1, $2, ... and their values."""
 
+_LARGEST = 16  # connections of one process
+_SOON = 1.0  # seconds after which a caller without a connection finds out why
+_LOCK_NOT_AVAILABLE = "55P03"
 
-class ConnectionLost(Exception):
-    """The server cannot be reached or is gone; whether it did what it was told is unknown."""
+# the defaults send integers in as few bytes as they need, each size a statement of its own
+_ADAPTERS = AdaptersMap(psycopg.adapters)
+_ADAPTERS.register_dumper(int, Int8BinaryDumper)
+_ADAPTERS.register_dumper(str, StrBinaryDumper)
+_ADAPTERS.register_dumper(bytes, BytesBinaryDumper)
+_ADAPTERS.register_dumper(list, ListBinaryDumper)
 
-
-class StatementRefused(Exception):
-    """The server says no; of what it was told together with that, it did nothing."""
-
-
-def failure(place: str, error: Exception) -> BursarError:
-    """Return what an error of the server or of the line to it means to a user."""
-    cause = error if isinstance(error, psycopg.Error) else error.__cause__
-    if isinstance(cause, psycopg.Error) and cause.sqlstate == _BUSY:
-        return StorageInUse(
-            f"{place} was busy: another process keeps the campaign ({said(error)});"
-            " see pg_stat_activity, and try again"
-        )
-    return StorageUnavailable(
-        f"{place} could not be read or written: {said(error)}; nothing was acknowledged,"
-        " try again when the server is well"
-    )
-
-
-def said(error: Exception) -> str:
-    """Return the words of an error in one line."""
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def place_of(url: str) -> str:
-    """Return a URL without its password and options, for messages.
-
-    >>> place_of("postgresql://ada:secret@db.example:5433/spend?sslmode=require")
-    'postgresql://ada@db.example:5433/spend'
-    """
-    try:
-        parts = conninfo_to_dict(url)
-    except psycopg.Error as error:
-        raise StorageUnavailable(
-            f"the URL of the PostgreSQL ledger cannot be read: {said(error)}"
-        ) from None
-    user = f"{parts['user']}@" if parts.get("user") else ""
-    port = f":{parts['port']}" if parts.get("port") else ""
-    return f"postgresql://{user}{parts.get('host', '')}{port}/{parts.get('dbname', '')}"
-
-
-Call = tuple[Statement, Sequence[bytes]]
-
-# plain numbers: to compare with an enumeration costs more than the rest of a look at a result
-_DONE, _ROWS = int(pq.ExecStatus.COMMAND_OK), int(pq.ExecStatus.TUPLES_OK)
-_SYNC, _SKIPPED = int(pq.ExecStatus.PIPELINE_SYNC), int(pq.ExecStatus.PIPELINE_ABORTED)
-_ALIVE = int(pq.ConnStatus.OK)
-_BINARY = 1
-
-# what a ledger needs unless the URL says otherwise: the server that writes, and word of dead lines
+_OPTIONS: dict[str, Any] = {
+    "autocommit": True,
+    "cursor_factory": psycopg.RawCursor,
+    "context": _ADAPTERS,
+    "prepare_threshold": None,
+}
+# unless the URL says otherwise: the server that accepts writes, and early news of a dead network
 _DEFAULTS = {
     "target_session_attrs": "read-write", "keepalives_idle": "5", "keepalives_interval": "2",
     "keepalives_count": "3", "tcp_user_timeout": "10000",
 }  # fmt: skip
-# plans are made once, while tables may still be empty, so they must not be those of empty tables;
-# and a client that stops in a session must not keep the others waiting for ever
+# Plans are made once, while tables may still be empty, so they must not be those of empty tables.
+# A client that stops inside a transaction must not block the others for ever.
 _SETTINGS = """
 SET synchronous_commit = on; SET default_transaction_isolation = 'read committed';
 SET client_encoding = 'UTF8'; SET statement_timeout = 0;
@@ -118,253 +84,255 @@ SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives
 """
 
 
-class PipelineConnection:
-    """One connection, for one thread at a time."""
+class PostgresConnection(psycopg.Connection[Row]):
+    """A connection for one thread at a time, closed by any error."""
 
-    def __init__(self, url: str, place: str, deadline: float) -> None:
-        self._place = place
-        self.name = f"bursar-{secrets.token_hex(8)}"  # by which the server knows this line
-        self._deadline = deadline
-        given = conninfo_to_dict(url)
-        wanted = {"connect_timeout": str(max(2, round(deadline))), **_DEFAULTS, **given}
-        wanted["application_name"] = self.name
-        # prepare_threshold: scripts of several statements cannot be prepared
-        self._connection = psycopg.connect(
-            make_conninfo("", **wanted), autocommit=True, prepare_threshold=None
-        )
-        try:
-            self._set_up()
-        except BaseException:
-            self._connection.close()
-            raise
+    patience = 20.0  # seconds to wait for an answer, a lock included
+    name: str  # by which the server knows it
+    source: ConnectionPool[PostgresConnection]  # to which it is returned
 
-    def run(self, calls: Sequence[Call], patience: float = 0.0) -> list[pq.abc.PGresult]:
-        """Send statements all at once; return their results, or raise Lost or Refused.
+    def run(self, *statements: Statement) -> list[psycopg.Cursor[Row]]:
+        """Send statements in one round trip; return a cursor with the result of each.
 
-        After the first that is refused, the server skips the others.
+        After one that fails, the server skips the others.
         """
-        server = self._server
         try:
-            for (name, _, _, formats), values in calls:
-                server.send_query_prepared(name, values, formats, _BINARY)
-            return self._results(time.monotonic() + self._deadline + patience)
-        except StatementRefused:
-            raise
-        except psycopg.Error as error:
-            self.close()
-            raise ConnectionLost(str(error)) from error
-        except BaseException:  # what the server says next would be taken for another answer
+            with self.pipeline():
+                return [self.execute(text, values, binary=True) for text, values in statements]
+        except BaseException:
             self.close()
             raise
 
-    def close(self) -> None:
-        """Hang up."""
-        self._connection.close()
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
+        """Run an exchange with the server; fail if it takes longer than ``patience``."""
+        return super().wait(self._limit(gen), *args, **options)
 
     def abandon(self) -> None:
-        """Let go, in a forked child, of a line that its parent goes on using.
+        """Drop, in a forked child, a connection that its parent goes on using.
 
-        Closing as usual would tell the server that the parent has hung up; keeping the socket would
-        keep the parent's locks after its death.
+        To close it as usual would end the parent's session; to keep the socket would keep the
+        parent's locks after its death.
         """
         null = os.open(os.devnull, os.O_RDWR)
         with contextlib.suppress(psycopg.Error, OSError):
-            os.dup2(null, self._server.socket)
+            os.dup2(null, self.pgconn.socket)
         os.close(null)
-        self._connection.close()
+        self.close()
 
-    def _set_up(self) -> None:
-        connection = self._connection
-        milliseconds = max(1, round(self._deadline * 1000))
-        connection.execute(_SETTINGS.encode())
-        connection.execute(f"SET lock_timeout = {milliseconds}".encode())
-        encoding = connection.info.parameter_status("server_encoding")
-        if encoding != "UTF8":
-            raise StorageUnavailable(
-                f"{self._place} must have the encoding UTF8, got {encoding}; make another database"
-            )
-        migrate(connection, self._place)
-        self._server = server = connection.pgconn
-        self._poll = select.poll()
-        self._watched = 0
-        self._socket = server.socket
-        server.enter_pipeline_mode()
-        for name, text, types, _ in ALL:
-            server.send_prepare(name, text, types)
-        self._results(time.monotonic() + self._deadline)
-
-    def _results(self, until: float) -> list[pq.abc.PGresult]:
-        server = self._server
-        server.pipeline_sync()
-        while server.flush():  # reading meanwhile: the server may wait for us to read
-            if self._wait(select.POLLIN | select.POLLOUT, until) & ~select.POLLOUT:
-                server.consume_input()
-        found = []
-        wrong: psycopg.Error | None = None
-        while True:
-            while server.is_busy():
-                self._wait(select.POLLIN, until)
-                server.consume_input()
-            result = server.get_result()
-            if result is None:  # the end of one statement, or of the line
-                if server.status != _ALIVE:
-                    raise ConnectionLost(str(wrong or "the connection is closed")) from wrong
-                continue
-            status = result.status
-            if status in (_ROWS, _DONE):
-                found.append(result)
-            elif status == _SYNC:
-                break
-            elif status != _SKIPPED:
-                wrong = wrong or psycopg.errors.error_from_result(result)
-        if wrong is not None:
-            raise StatementRefused(str(wrong)) from wrong
-        return found
-
-    def _wait(self, events: int, until: float) -> int:
-        if events != self._watched:
-            self._poll.register(self._socket, events)
-            self._watched = events
-        ready = self._poll.poll(max(0.0, until - time.monotonic()) * 1000)
-        if not ready:
-            raise ConnectionLost("no answer in time")
-        return ready[0][1]
+    def _limit(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        until = time.monotonic() + self.patience
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > until:
+                    break
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value
+        self.close()
+        with contextlib.suppress(psycopg.Error):
+            gen.close()
+        raise psycopg.OperationalError("no answer in time")
 
 
-# ==== ledger.postgres_pool
-# The lines of one process to its PostgreSQL server: some in use, a few kept for the next.
+class PostgresPool:
+    """The connections of one process to its server, and a lock per campaign.
 
-_KEPT = 4  # idle lines
+    Threads wait for a campaign at its lock, without a connection.
+    """
 
-
-class Pool:
-    """Lines for the taking, and a lock a campaign, so that its threads wait here on no line."""
-
-    def __init__(self, url: str, place: str, deadline: float) -> None:
-        self.place = place
+    def __init__(self, url: str, location: str, deadline: float) -> None:
+        self.location = location
         self.deadline = deadline
-        self._url = url
-        self._idle: list[PipelineConnection] = []
-        self._start_afresh()
-        watch(self)
-        weakref.finalize(self, _hang_up, self._idle)
+        given = conninfo_to_dict(url)
+        wanted = {"connect_timeout": str(max(2, round(deadline))), **_DEFAULTS, **given}
+        self._conninfo = make_conninfo("", **wanted)
+        self._configure = partial(_configure, location=location, deadline=deadline)
+        self._pool: ConnectionPool[PostgresConnection] | None = None
+        self._start()
+        register_fork_guard(self)
 
-    def take_turn(self, name: str) -> None:
+    def lock_campaign(self, name: str) -> None:
         """Wait for the other threads of this process on a campaign."""
-        if not self._turns[name].acquire(timeout=self.deadline):
+        if not self._locks[name].acquire(timeout=self.deadline):
             raise StorageInUse(
-                f"campaign {name!r} was busy for {self.deadline:g} s: another thread keeps it;"
-                " end its session, and try again"
+                f"campaign {name!r} was in use by another thread for {self.deadline:g} s;"
+                " end its transaction, then retry"
             )
 
-    def end_turn(self, name: str) -> None:
-        """Let the next thread in."""
-        lock = self._turns[name]
-        if lock.locked():  # not so for a session that a fork has cut off
+    def unlock_campaign(self, name: str) -> None:
+        """Let the next thread use a campaign."""
+        lock = self._locks[name]
+        if lock.locked():  # a forked child has new locks
             lock.release()
 
-    def begun(self, calls: Sequence[Call]) -> tuple[PipelineConnection, list[PGresult]]:
-        """Take a line and run the first statements on it.
+    def begin(
+        self, *statements: Statement, patient: bool = False
+    ) -> tuple[PostgresConnection, list[psycopg.Cursor[Row]]]:
+        """Run first statements on a connection; return it, to be put back, and their results.
 
-        A line that was kept may have died since; nothing was done on it, so another takes its
-        place. A new one that fails is the caller's to know.
+        An idle connection may have died since its last use; nothing was done on it, so another
+        takes its place. With ``patient``, wait for a server that restarts.
         """
-        while True:
-            line, new = self._taken()
+        try:
             try:
-                return line, line.run(calls, self.deadline)
-            except BaseException as error:
-                self.drop(line)
-                if isinstance(error, ConnectionLost) and not new:
-                    continue
-                if isinstance(error, ConnectionLost | StatementRefused):
-                    raise failure(self.place, error) from error
-                raise
+                return self._begin(statements, patient)
+            except _ConnectionDied:
+                self._open_pool().drain()  # the other idle connections have died, too
+                return self._begin(statements, patient)
+        except psycopg.Error as error:
+            raise storage_error(self.location, error) from error
 
-    def once(self, *calls: Call) -> list[PGresult]:
+    def run(self, *statements: Statement) -> list[psycopg.Cursor[Row]]:
         """Run statements that need no transaction of their own."""
-        line, found = self.begun(calls)
-        self.put_back(line)
+        connection, found = self.begin(*statements)
+        self.put_back(connection)
         return found
 
-    def put_back(self, line: PipelineConnection) -> None:
-        """Keep a line that has nothing under way for the next user."""
+    def put_back(self, connection: PostgresConnection) -> None:
+        """Return a connection to the pool; roll back a transaction that is under way."""
         with self._lock:
-            self._used.discard(line)
-            if len(self._idle) < _KEPT and not self._closed:
-                self._idle.append(line)
-                return
-        line.close()
-
-    def drop(self, line: PipelineConnection | None) -> None:
-        """Hang up: the server undoes what was under way."""
-        if line is not None:
-            with self._lock:
-                self._used.discard(line)
-            line.close()
-
-    def reopened(self, until: float) -> PipelineConnection:
-        """Return a new line, trying again until a moment; raise the last error then."""
-        pause = 0.01
-        while True:
-            try:
-                line = self._opened()
-            except (ConnectionLost, StatementRefused, psycopg.Error) as error:
-                if time.monotonic() + pause > until:
-                    raise ConnectionLost(str(error)) from error
-                time.sleep(pause)
-                pause = min(2 * pause, 0.5)
-                continue
-            with self._lock:
-                self._used.add(line)
-            return line
+            self._used.discard(connection)
+        try:
+            connection.rollback()
+        except psycopg.Error:
+            connection.close()
+        connection.source.putconn(connection)
 
     def close(self) -> None:
-        """Hang up all lines that are not in use; those follow when they are put back."""
+        """Close idle connections; those in use are closed when they are put back."""
         with self._lock:
-            self._closed = True
-            _hang_up(self._idle)
+            if self._pool is not None:
+                self._pool.close()
+            self._pool = None
 
     def before_fork(self) -> None:
-        """Let no line be half taken while the process is copied."""
+        """End the pool's threads, which a child would not have."""
         self._lock.acquire()
+        self.close()
 
     def after_fork(self, child: bool) -> None:
-        """Give the child lines of its own."""
-        if not child:
+        """Give the child connections of its own."""
+        if child:
+            for connection in self._used:
+                connection.abandon()
+            self._start()
+        else:
             self._lock.release()
-            return
-        for line in [*self._idle, *self._used]:
-            line.abandon()
-        self._start_afresh()
 
-    def _taken(self) -> tuple[PipelineConnection, bool]:
-        """Return a line, and whether it is new."""
-        with self._lock:
-            if self._idle:
-                line = self._idle.pop()
-                self._used.add(line)
-                return line, False
-        try:
-            line = self._opened()
-        except (ConnectionLost, StatementRefused, psycopg.Error) as error:
-            raise failure(self.place, error) from error
-        with self._lock:
-            self._used.add(line)
-        return line, True
-
-    def _start_afresh(self) -> None:
+    def _start(self) -> None:
         self._lock = threading.RLock()  # a fork may come while the same thread has it
-        self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._idle.clear()
-        self._used: set[PipelineConnection] = set()
-        self._closed = False
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._used: set[PostgresConnection] = set()
 
-    def _opened(self) -> PipelineConnection:
-        self._closed = False  # a closed store opens again when it is used
-        return PipelineConnection(self._url, self.place, self.deadline)
+    def _begin(
+        self, statements: Sequence[Statement], patient: bool
+    ) -> tuple[PostgresConnection, list[psycopg.Cursor[Row]]]:
+        connection = self._take(patient)
+        try:
+            return connection, connection.run(*statements)
+        except BaseException as error:
+            self.put_back(connection)
+            if isinstance(error, psycopg.Error) and _is_lost(error):
+                raise _ConnectionDied(str(error)) from error
+            raise
+
+    def _take(self, patient: bool) -> PostgresConnection:
+        pool = self._open_pool()
+        try:
+            connection = pool.getconn(self.deadline if patient else min(_SOON, self.deadline))
+        except PoolTimeout:
+            self._connect().close()  # raises why the server cannot be reached
+            connection = pool.getconn(self.deadline)
+        except PoolClosed:  # by a fork
+            return self._take(patient)
+        connection.source = pool
+        with self._lock:
+            self._used.add(connection)
+        return connection
+
+    def _open_pool(self) -> ConnectionPool[PostgresConnection]:
+        with self._lock:
+            if self._pool is None:
+                self._connect().close()  # creates the tables now, or raises what is wrong
+                self._pool = ConnectionPool(
+                    self._conninfo,
+                    connection_class=PostgresConnection,
+                    kwargs=_OPTIONS,
+                    configure=self._configure,
+                    min_size=0,
+                    max_size=_LARGEST,
+                    open=True,
+                )
+                weakref.finalize(self, self._pool.close)
+            return self._pool
+
+    def _connect(self) -> PostgresConnection:
+        connection = PostgresConnection.connect(self._conninfo, **_OPTIONS)
+        try:
+            self._configure(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
 
-def _hang_up(lines: list[PipelineConnection]) -> None:
-    while lines:
-        lines.pop().close()
+def _configure(connection: PostgresConnection, location: str, deadline: float) -> None:
+    """Make a new connection ready for use."""
+    connection.patience = 2 * deadline
+    connection.name = f"bursar-{secrets.token_hex(8)}"
+    connection.execute(_SETTINGS.encode())
+    connection.execute(f"SET application_name = '{connection.name}'".encode())
+    connection.execute(f"SET lock_timeout = {max(1, round(deadline * 1000))}".encode())
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise StorageUnavailable(
+            f"{location} has the encoding {encoding}; create a database with the encoding UTF8"
+        )
+    migrate(connection, location)
+    connection.prepare_threshold = 0  # from here on no text has several statements
+
+
+class _ConnectionDied(psycopg.OperationalError):
+    """The server is gone, or closed the connection."""
+
+
+def _is_lost(error: psycopg.Error) -> bool:
+    """Return whether the server is gone, as far as its client can tell."""
+    return error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
+
+
+def storage_error(location: str, error: Exception) -> BursarError:
+    """Return what an error of psycopg means to a user."""
+    if isinstance(error, psycopg.Error) and error.sqlstate == _LOCK_NOT_AVAILABLE:
+        return StorageInUse(
+            f"{location} is in use: another process has locked the campaign"
+            f" ({format_error(error)}); see pg_stat_activity, then retry"
+        )
+    return StorageUnavailable(
+        f"{location} could not be read or written: {format_error(error)}; nothing was"
+        " acknowledged, retry when the server is available"
+    )
+
+
+def format_error(error: Exception) -> str:
+    """Return the message of an error in one line."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def describe_url(url: str) -> str:
+    """Return a URL without its password and options, for messages.
+
+    >>> describe_url("postgresql://ada:secret@db.example:5433/spend?sslmode=require")
+    'postgresql://ada@db.example:5433/spend'
+    """
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error as error:
+        raise StorageUnavailable(
+            f"the URL of the PostgreSQL ledger cannot be parsed: {format_error(error)}"
+        ) from None
+    user = f"{parts['user']}@" if parts.get("user") else ""
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"postgresql://{user}{parts.get('host', '')}{port}/{parts.get('dbname', '')}"

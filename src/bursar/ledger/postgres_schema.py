@@ -59,19 +59,19 @@ def migrate(connection: Connection[Any], place: str) -> None:
     if _version(connection, place) == len(STEPS):
         return
     with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_KEY,))
+        connection.execute("SELECT pg_advisory_xact_lock($1)", (_KEY,))
         had = _version(connection, place)  # another process may have been faster
         now = time.time_ns() // 1000
         for number, step in enumerate(STEPS[had:], had + 1):
             connection.execute(step)
             connection.execute(
-                "INSERT INTO bursar.step VALUES (%s, %s, %s)", (number, _checksum(step), now)
+                "INSERT INTO bursar.step VALUES ($1, $2, $3)", (number, _checksum(step), now)
             )
         if had:
-            connection.execute("UPDATE bursar.meta SET schema_version = %s", (len(STEPS),))
+            connection.execute("UPDATE bursar.meta SET schema_version = $1", (len(STEPS),))
         else:
             connection.execute(
-                "INSERT INTO bursar.meta VALUES (true, %s, %s, 1, %s)",
+                "INSERT INTO bursar.meta VALUES (true, $1, $2, 1, $3)",
                 (len(STEPS), uuid4().hex, now),
             )
 

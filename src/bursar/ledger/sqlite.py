@@ -27,10 +27,9 @@ from bursar.errors import (
     StorageUnavailable,
     UnknownCampaign,
 )
-from bursar.ledger import locks
 from bursar.ledger.backup import backup
 from bursar.ledger.event import Event
-from bursar.ledger.locks import FairLock, check_location, ledger_path
+from bursar.ledger.locks import FairLock, check_location, ledger_path, register_fork_guard
 from bursar.ledger.sqlite_connection import (
     AFTER,
     OF,
@@ -81,7 +80,7 @@ class SQLiteFile:
         self._version = -1  # of the data in the file when they were seen
         self._unsure = False  # whether the last transaction failed
         self._paused = False  # whether a fork is under way
-        locks.watch(self)
+        register_fork_guard(self)
 
     def begin(self) -> apsw.Connection:
         """Wait for the file, then begin a transaction; the connection is ours until end()."""
@@ -487,7 +486,9 @@ class SQLiteStore(SQLiteRecords):
         connection = self._file.begin()
         try:
             if connection.execute(_NUMBER, (name,)).fetchone():
-                raise CampaignExists(f"there is a campaign {name!r} already; give another name")
+                raise CampaignExists(
+                    f"a campaign named {name!r} already exists; choose another name"
+                )
             campaign = insert_campaign(connection, name, summary)
             append(connection, campaign, START, [first], summary)
             self._file.commit()
