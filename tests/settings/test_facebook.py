@@ -309,7 +309,7 @@ def test_the_command_says_what_is_kept(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out == (
         f"kept in {tmp_path / 'kept' / 'facebook_ads.csv'}\n"
         "4 ads in 2 campaigns (campaign, age, gender)\n"
-        "not the file of the paper, which has 545 ads in 19 campaigns\n"
+        "This is not the paper's file, which has 545 ads in 19 campaigns.\n"
         "8 lines left out:\n"
         "      7  no clicks (lines 6, 7, 8, 9, 10, …)\n"
         "      1  more conversions than clicks (line 13)\n"

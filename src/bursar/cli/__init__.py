@@ -1,9 +1,14 @@
-"""The command line: a function a command. Data go to stdout, progress and errors to stderr."""
+"""The command line. Data go to stdout, progress and errors to stderr.
+
+Each command is declared here and implemented in a module that is imported when the command runs, so
+that ``bursar --help`` does not load compiled code.
+"""
 
 from __future__ import annotations
 
 import io
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,16 +17,12 @@ from rich.console import Console
 
 from bursar.cli.campaign import app as campaign_app
 from bursar.cli.keys import app as keys_app
-from bursar.cli.output import AsJSON, console, new_table, print_json
-from bursar.cli.policies import policy_card, policy_facts
+from bursar.cli.output import AsJSON
 from bursar.cli.replay import replay_command
 from bursar.cli.serve import serve_command
-from bursar.cli.simulate import data_facebook_ads, demo_command, settings_command, simulate_command
 from bursar.errors import BursarError, InvalidInput
 from bursar.extras import import_extra
-from bursar.policies import POLICIES
-from bursar.policies import policy as policy_of
-from bursar.simulation.result import BUDGET_PLAYS, plan
+from bursar.simulation import BUDGET_PLAYS
 from bursar.version import __version__
 
 __all__ = ["app", "main"]
@@ -32,7 +33,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-data = typer.Typer(help="Data that you get yourself, checked and kept.", no_args_is_help=True)
+data = typer.Typer(help="Check and store data sets that you downloaded.", no_args_is_help=True)
 app.add_typer(data, name="data")
 app.add_typer(campaign_app, name="campaign")
 app.add_typer(keys_app, name="keys")
@@ -41,7 +42,7 @@ app.command("replay")(replay_command)
 
 
 def main() -> None:
-    """Run the command line; input that cannot be used is one line on stderr and exit code 2."""
+    """Run the command line; an error of bursar's is one line on stderr and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no ω shows a ?
@@ -50,6 +51,10 @@ def main() -> None:
     except BursarError as error:
         Console(stderr=True, soft_wrap=True, markup=False, highlight=False).print(f"error: {error}")
         sys.exit(2)
+
+
+def _command(module: str) -> Any:
+    return import_module(f"bursar.cli.{module}")
 
 
 def _version(wanted: bool) -> None:
@@ -71,18 +76,7 @@ def root(
 @app.command()
 def policies(as_json: AsJSON = False) -> None:
     """List every policy: slug, name, year, source, parameters and what it needs to know."""
-    rows = [policy_facts(cls) for cls in POLICIES.values()]
-    if as_json:
-        print_json(rows)
-        return
-    columns = ("slug", "name", "year", "parameters and defaults", "needs to know", "source")
-    table = new_table(*columns, left=columns)
-    for row in rows:
-        defaults = ", ".join(f"{k}={'-' if v is None else v}" for k, v in row["parameters"].items())
-        needs = ", ".join(row["needs"]) or "nothing"
-        year = str(row["year"] or "-")
-        table.add_row(row["slug"], row["name"], year, defaults, needs, row["source"])
-    console().print(table)
+    _command("policies").policies_command(as_json)
 
 
 @app.command()
@@ -91,37 +85,21 @@ def policy(
     as_json: AsJSON = False,
 ) -> None:
     """Show one policy: its formula, what it needs, and its index on an example of three arms."""
-    card = policy_card(policy_of(slug))
-    if as_json:
-        print_json(card)
-        return
-    out = console()
-    out.print(f"[bold]{card['name']}[/bold]  {card['slug']}", highlight=False)
-    out.print(f"{card['source']}\n", highlight=False, markup=False)
-    out.print(f"{card['about']}\n", highlight=False, markup=False)
-    formula = card["formula"].replace("\n", "\n         ")
-    out.print(f"Formula  {formula}", highlight=False, markup=False)
-    out.print(f"Knows    {', '.join(card['needs']) or 'nothing in advance'}", highlight=False)
-    out.print(f"\nExample, after {card['example']['plays']} plays:", highlight=False)
-    table = new_table(*(name.replace("_", " ") for name in card["example"]["arms"][0]))
-    for arm in card["example"]["arms"]:
-        table.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in arm.values()))
-    out.print(table)
-    out.print(f"\n{card['example']['verdict']}", highlight=False)
+    _command("policies").policy_command(slug, as_json)
 
 
 @app.command()
 def settings(as_json: AsJSON = False) -> None:
-    """List all settings: distribution, arms, problems a repetition, needed data, source."""
-    settings_command(as_json)
+    """List all settings: distribution, arms, problems per repetition, required data, source."""
+    _command("simulate").settings_command(as_json)
 
 
 @data.command("facebook-ads")
 def facebook_ads(
     source: Annotated[str, typer.Option("--from", help="The CSV file, or a ZIP that holds it.")],
 ) -> None:
-    """Check your copy of the Facebook ads and keep it where FB-Br and FB-Bt find it."""
-    data_facebook_ads(source)
+    """Check your copy of the Facebook ads and store it where FB-Br and FB-Bt find it."""
+    _command("simulate").data_facebook_ads(source)
 
 
 Repetitions = Annotated[int, typer.Option(min=1, help="Games of each policy.")]
@@ -131,7 +109,9 @@ Seed = Annotated[int, typer.Option(min=0, help="Same seed, same output.")]
 @app.command()
 def simulate(
     setting: Annotated[str, typer.Argument(help="For example S-Br-10; see bursar settings.")],
-    policy: Annotated[list[str], typer.Option(help="A policy's slug; may be given many times.")],
+    policy: Annotated[
+        list[str], typer.Option(help="The slug of a policy; repeat the option for more.")
+    ],
     repetitions: Repetitions = 100,
     budget_plays: Annotated[
         float, typer.Option(help="The budget, in plays of the cheapest arm.")
@@ -139,15 +119,17 @@ def simulate(
     data: Annotated[str | None, typer.Option(help="The Facebook ads, for FB-Br and FB-Bt.")] = None,
     seed: Seed = 0,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Threads; all cores if not given.")
+        int | None, typer.Option(min=1, help="Number of threads; all cores by default.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write every game to this Parquet file.")] = None,
-    by_problem: Annotated[bool, typer.Option(help="A row for each ad campaign, too.")] = False,
+    by_problem: Annotated[bool, typer.Option(help="Also print a row per ad campaign.")] = False,
     as_json: AsJSON = False,
 ) -> None:
     """Play policies on a setting of the paper and print their regret."""
-    todo = plan(policy, setting, repetitions, budget_plays, data=data, seed=seed)
-    simulate_command(todo, jobs, out, as_json, by_problem)
+    _command("simulate").simulate_command(
+        policy, setting, repetitions, budget_plays, data, seed, jobs=jobs, out=out, as_json=as_json,
+        by_problem=by_problem,
+    )  # fmt: skip
 
 
 @app.command()
@@ -155,23 +137,30 @@ def demo(
     repetitions: Repetitions = 20,
     seed: Seed = 0,
     picture: Annotated[
-        Path, typer.Option(help="Where to draw the curves: .png, .svg or .pdf.")
+        Path, typer.Option(help="The file for the picture: .png, .svg or .pdf.")
     ] = Path("bursar-demo.png"),
     as_json: AsJSON = False,
 ) -> None:
     """Compare a few policies on the paper's smallest setting: a table and a picture."""
-    demo_command(repetitions, seed, picture, as_json)
+    _command("simulate").demo_command(repetitions, seed, picture, as_json)
 
 
 Full = Annotated[bool, typer.Option("--full", help="All 24 configurations, 100 repetitions.")]
-Quick = Annotated[bool, typer.Option("--quick", help="The main policies, 30 repetitions: default.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="The main policies, 30 repetitions; the default.")
+]
 Ads = Annotated[str | None, typer.Option("--data", help="The Facebook ads, for FB-Br and FB-Bt.")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Threads; all cores if not given.")]
-Dask = Annotated[str | None, typer.Option(help="Compute on this Dask scheduler's workers.")]
-Out = Annotated[Path | None, typer.Option(help="Results folder; bursar-results/NAME if not given.")]
-Dry = Annotated[bool, typer.Option("--dry-run", help="Say what would run and how long; stop.")]
-Again = Annotated[bool, typer.Option("--rerun-failed", help="Repeat units that failed.")]
-Force = Annotated[bool, typer.Option("--force", help="Compute all anew, whatever is cached.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores by default.")]
+Dask = Annotated[
+    str | None, typer.Option(help="The address of a Dask scheduler whose workers compute.")
+]
+Out = Annotated[Path | None, typer.Option(help="Results folder; bursar-results/NAME by default.")]
+Dry = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Print what would run and how long it would take, then stop."),
+]
+Again = Annotated[bool, typer.Option("--rerun-failed", help="Repeat units that failed earlier.")]
+Force = Annotated[bool, typer.Option("--force", help="Ignore the cache and recompute everything.")]
 Times = Annotated[int | None, typer.Option(min=1, help="Games of each policy on each setting.")]
 
 
@@ -180,17 +169,20 @@ def reproduce(
     quick: Quick = False,
     full: Full = False,
     all_policies: Annotated[
-        bool, typer.Option("--all-policies", help="With --full: the package's other policies, too.")
+        bool,
+        typer.Option(
+            "--all-policies", help="With --full: also the policies that the paper does not play."
+        ),
     ] = False,
     changing: Annotated[
-        bool, typer.Option("--changing", help="Worlds that change, in place of the paper's.")
+        bool, typer.Option("--changing", help="Nonstationary settings instead of the paper's.")
     ] = False,
     less_regret: Annotated[
         bool,
-        typer.Option("--less-regret", help="Pooled Gittins against the paper's best policy."),
+        typer.Option("--less-regret", help="Compare pooled-gittins with the paper's best policy."),
     ] = False,
     families: Annotated[
-        bool, typer.Option("--families", help="The same on problems that are not the paper's.")
+        bool, typer.Option("--families", help="The same comparison on other families of problems.")
     ] = False,
     data: Ads = None,
     repetitions: Times = None,
@@ -204,14 +196,20 @@ def reproduce(
     as_json: AsJSON = False,
 ) -> None:
     """Run the paper's evaluation, draw its figures, check its claims, and write a report."""
-    grids = import_extra("bursar.cli.reproduce")  # only these commands need the extra
+    grids = import_extra("bursar.cli.reproduce")
     if changing + less_regret + families > 1:
-        raise InvalidInput("give one of --changing, --less-regret and --families")
+        raise InvalidInput(
+            "--changing, --less-regret and --families exclude each other; give one of them"
+        )
     if (changing or families) and (full or all_policies or data is not None):
         which = "--changing" if changing else "--families"
-        raise InvalidInput(f"{which} goes with --quick, not with --full, or data of the paper")
+        raise InvalidInput(
+            f"{which} cannot be combined with --full, --all-policies or --data; only with --quick"
+        )
     if less_regret and (full or all_policies):
-        raise InvalidInput("--less-regret goes with --quick, not with --full or --all-policies")
+        raise InvalidInput(
+            "--less-regret cannot be combined with --full or --all-policies; only with --quick"
+        )
 
     def options(name: str) -> Any:
         folder = out or Path("bursar-results") / name
@@ -231,30 +229,33 @@ def reproduce(
 @app.command()
 def run(
     file: Annotated[Path | None, typer.Argument(help="An experiment as TOML.")] = None,
-    ads: Annotated[str | None, typer.Option(help="Your own ad export, in place of FILE.")] = None,
+    ads: Annotated[str | None, typer.Option(help="Your own ad export, instead of FILE.")] = None,
     group: Annotated[
-        str, typer.Option(help="Columns that make separate campaigns, as in campaign,age.")
+        str, typer.Option(help="Columns that separate campaigns, as in campaign,age.")
     ] = "",
-    arm: Annotated[str, typer.Option(help="Columns that name an arm; each row if not given.")] = "",
-    clicks: Annotated[str, typer.Option(help="The column of clicks.")] = "clicks",
-    cost: Annotated[str, typer.Option(help="The column of what was spent.")] = "cost",
-    reward: Annotated[str, typer.Option(help="The column of what it brought.")] = "reward",
-    budget: Annotated[float | None, typer.Option(help="Money for each campaign.")] = None,
+    arm: Annotated[
+        str, typer.Option(help="Columns that name an arm; by default each row is one.")
+    ] = "",
+    clicks: Annotated[str, typer.Option(help="The column with the clicks.")] = "clicks",
+    cost: Annotated[str, typer.Option(help="The column with the amount spent.")] = "cost",
+    reward: Annotated[str, typer.Option(help="The column with the reward.")] = "reward",
+    budget: Annotated[float | None, typer.Option(help="The budget of each campaign.")] = None,
     decimal: Annotated[
-        str | None, typer.Option(help="The export's decimal mark, if it does not tell: . or ,")
+        str | None,
+        typer.Option(help="The decimal separator of the export, if it is ambiguous: . or ,"),
     ] = None,
     money: Annotated[
-        bool, typer.Option("--money", help="Rewards are amounts, not counts.")
+        bool, typer.Option("--money", help="Rewards are amounts of money, not counts.")
     ] = False,
     blank_is_zero: Annotated[
-        bool, typer.Option("--blank-is-zero", help="An empty number in the export means 0.")
+        bool, typer.Option("--blank-is-zero", help="Read empty numbers in the export as 0.")
     ] = False,
     prize: Annotated[
-        str | None, typer.Option(help="What one success brings: a number, or largest.")
+        str | None, typer.Option(help="The value of one success: a number, or largest.")
     ] = None,
     model: Annotated[str, typer.Option(help="How costs vary: bernoulli or beta.")] = "bernoulli",
     policy: Annotated[
-        list[str] | None, typer.Option(help="A policy's slug; may be given many times.")
+        list[str] | None, typer.Option(help="The slug of a policy; repeat the option for more.")
     ] = None,
     repetitions: Times = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same output.")] = None,
@@ -268,7 +269,9 @@ def run(
 ) -> None:
     """Run an experiment of your own: a TOML file, or your ad export with --ads."""
     if (file is None) == (ads is None):
-        raise InvalidInput("give an experiment as a TOML file, or an ad export with --ads FILE")
+        raise InvalidInput(
+            "give either an experiment as a TOML file or an ad export with --ads FILE"
+        )
     grids = import_extra("bursar.cli.reproduce")
     changes = grids.ExperimentOverrides(policy, repetitions, seed, budget)
 
@@ -279,11 +282,11 @@ def run(
     if file is not None:
         grids.run_file(file, changes, options)
     else:
-        own = import_extra("bursar.cli.reproduce")
-        columns = own.ColumnOptions(
-            group, arm, clicks, cost, reward, decimal, money, blank_is_zero, prize, model
-        )
-        own.run_ads(ads, columns, changes, options)
+        columns = grids.ColumnOptions(
+            group=group, arm=arm, clicks=clicks, cost=cost, reward=reward, decimal=decimal,
+            money=money, blank_is_zero=blank_is_zero, prize=prize, model=model,
+        )  # fmt: skip
+        grids.run_ads(ads, columns, changes, options)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""What the command line tells about a policy: its facts, and an example state with its index."""
+"""The commands ``bursar policies`` and ``bursar policy``."""
 
 from __future__ import annotations
 
@@ -7,23 +7,62 @@ from typing import Any
 
 import numpy as np
 
+from bursar.cli.output import console, new_table, print_json
 from bursar.errors import InvalidParameter
 from bursar.jit.rng import new_stream
-from bursar.policies import Policy
+from bursar.policies import POLICIES, Policy
+from bursar.policies import policy as policy_of
 
-__all__ = ["policy_card", "policy_facts"]
+__all__ = ["policies_command", "policy_card", "policy_command", "policy_facts"]
 
 _DRAWS = 1000
 _MOST = 20
 _BUDGET, _MIN_COST = 200.0, 0.1
-# three arms after 100 plays: dear and good, cheap and fair, rarely played
+# three arms after 100 plays: expensive and good, cheap and fair, rarely played
 _N = np.array([50, 40, 10])
 _REWARDS = np.array([36, 12, 4])
 _COSTS = np.array([25, 8, 5])
 
 
+def policies_command(as_json: bool) -> None:
+    """Print a row per policy."""
+    rows = [policy_facts(cls) for cls in POLICIES.values()]
+    if as_json:
+        print_json(rows)
+        return
+    columns = ("slug", "name", "year", "parameters and defaults", "needs to know", "source")
+    table = new_table(*columns, left=columns)
+    for row in rows:
+        defaults = ", ".join(f"{k}={'-' if v is None else v}" for k, v in row["parameters"].items())
+        needs = ", ".join(row["needs"]) or "nothing"
+        year = str(row["year"] or "-")
+        table.add_row(row["slug"], row["name"], year, defaults, needs, row["source"])
+    console().print(table)
+
+
+def policy_command(slug: str, as_json: bool) -> None:
+    """Print one policy with its index on an example of three arms."""
+    card = policy_card(policy_of(slug))
+    if as_json:
+        print_json(card)
+        return
+    out = console()
+    out.print(f"[bold]{card['name']}[/bold]  {card['slug']}", highlight=False)
+    out.print(f"{card['source']}\n", highlight=False, markup=False)
+    out.print(f"{card['about']}\n", highlight=False, markup=False)
+    formula = card["formula"].replace("\n", "\n         ")
+    out.print(f"Formula  {formula}", highlight=False, markup=False)
+    out.print(f"Knows    {', '.join(card['needs']) or 'nothing in advance'}", highlight=False)
+    out.print(f"\nExample, after {card['example']['plays']} plays:", highlight=False)
+    table = new_table(*(name.replace("_", " ") for name in card["example"]["arms"][0]))
+    for arm in card["example"]["arms"]:
+        table.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in arm.values()))
+    out.print(table)
+    out.print(f"\n{card['example']['verdict']}", highlight=False)
+
+
 def policy_facts(cls: type[Policy]) -> dict[str, Any]:
-    """Return what a row of the table of policies shows."""
+    """Return the row of a policy in the table of policies."""
     return {
         "slug": cls.name,
         "name": cls.title,
@@ -35,7 +74,7 @@ def policy_facts(cls: type[Policy]) -> dict[str, Any]:
 
 
 def policy_card(policy: Policy) -> dict[str, Any]:
-    """Return all that is to say of one policy, with an example of three arms."""
+    """Return the description of one policy with an example of three arms."""
     facts = policy_facts(type(policy))
     if "min_cost" in policy.unmet_needs:
         example = _example(policy.but(min_cost=_MIN_COST))
@@ -95,7 +134,7 @@ def _verdict(shares: list[float]) -> str:
 
 
 def _shares(policy: Policy, n: Any, rewards: Any, costs: Any, plays: int) -> list[float]:
-    """Return in how many of many rounds each arm is chosen from the example."""
+    """Return how often each arm is chosen in repeated rounds from the example."""
     learner = policy.learner(n.size, budget=_BUDGET, min_cost=_MIN_COST)
     for k in range(n.size):
         for play in range(n[k]):

@@ -1,15 +1,12 @@
-"""The commands ``bursar simulate`` and ``bursar demo``."""
+"""The commands ``simulate``, ``demo``, ``settings`` and ``data facebook-ads``."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from bursar.cli.output import console, new_table, print_json
 from bursar.cli.progress import progress_bar
@@ -37,14 +34,24 @@ DEMO = (
 
 
 def simulate_command(
-    todo: Plan, jobs: int | None, out: Path | None, as_json: bool, by_problem: bool
+    policies: list[str],
+    setting: str,
+    repetitions: int,
+    budget_plays: float,
+    data: str | None,
+    seed: int,
+    *,
+    jobs: int | None,
+    out: Path | None,
+    as_json: bool,
+    by_problem: bool,
 ) -> None:
-    """Play a plan, print its summary, and write its table if asked to."""
+    """Play policies on a setting, print a summary, and write the table if asked to."""
+    todo = plan(policies, setting, repetitions, budget_plays, data=data, seed=seed)
     if out is not None and not out.parent.is_dir():
         raise InvalidInput(f"--out must be in a folder that exists, got {out}; make {out.parent}")
-    arrow = (
-        import_extra("bursar.simulation.arrow") if out is not None else None
-    )  # before hours of play
+    # before hours of play
+    arrow = None if out is None else import_extra("bursar.simulation.arrow")
     result, whole = play(todo, jobs)
     if arrow is not None:
         arrow.write(result, out)
@@ -72,7 +79,7 @@ def demo_command(repetitions: int, seed: int, picture: Path, as_json: bool) -> N
         console().print(
             f"S-Br-10: ten arms with random rewards and costs of 0 or 1, {repetitions} problems,\n"
             "a budget of 150,000 plays of the cheapest arm each.\n"
-            "Regret: reward lost against always playing the best arm.\n",
+            "Regret is the reward lost compared with always playing the best arm.\n",
             highlight=False,
         )
         show(result, by_problem=False)
@@ -103,7 +110,7 @@ def play(todo: Plan, jobs: int | None) -> tuple[Result, bool]:
 
 
 def show(result: Result, by_problem: bool) -> None:
-    """Print a row a policy, at the end of the budget, the least regret first."""
+    """Print a row per policy at the end of the budget, smallest regret first."""
     last = float(result.shares[-1])
     rows = [row for row in result.summary(by_problem) if row["budget_share"] == last]
     left = ("setting", "problem", "policy")
@@ -126,22 +133,17 @@ def show(result: Result, by_problem: bool) -> None:
     console().print(table)
 
 
-# ==== cli.places
-# The commands ``bursar settings`` and ``bursar data facebook-ads``.
-
 _PAPER = (545, 19)  # ads and campaigns of the paper's file
 
 
 def settings_command(as_json: bool) -> None:
-    """Print every setting: name, distribution, arms, problems a repetition, needs data."""
+    """Print a row per setting."""
     rows = [_facts(one) for one in (*list_settings(), *CHANGING.values(), *FAMILIES.values())]
     if as_json:
-        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        print_json(rows)
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("name", "distribution", "arms", "problems", "needs data", "source"):
-        right = column in ("arms", "problems")
-        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    columns = ("name", "distribution", "arms", "problems", "needs data", "source")
+    table = new_table(*columns, left=("name", "distribution", "needs data", "source"))
     for row in rows:
         low, high = min(row["arms"]), max(row["arms"])
         table.add_row(
@@ -152,9 +154,7 @@ def settings_command(as_json: bool) -> None:
             "Facebook ads" if row["needs_data"] else "no",
             row["source"],
         )
-    # a pipe has no width; wide enough that no table is cut
-    console = Console() if sys.stdout.isatty() else Console(width=160)
-    console.print(table)
+    console().print(table)
 
 
 def _facts(one: Setting) -> dict[str, Any]:
@@ -170,14 +170,16 @@ def _facts(one: Setting) -> dict[str, Any]:
 
 
 def data_facebook_ads(source: str) -> None:
-    """Check a file of Facebook ads, keep a copy, and print where it is and what is in it."""
+    """Check a file of Facebook ads, store a copy, and print its path and content."""
     kept = keep_file(source)
     ads = load(kept)
     campaigns = ads.campaigns()
     typer.echo(f"kept in {kept}")
     typer.echo(f"{len(ads)} ads in {len(campaigns)} campaigns (campaign, age, gender)")
     if (len(ads), len(campaigns)) != _PAPER:
-        typer.echo("not the file of the paper, which has {} ads in {} campaigns".format(*_PAPER))
+        typer.echo(
+            "This is not the paper's file, which has {} ads in {} campaigns.".format(*_PAPER)
+        )
     left_out = sum(ads.excluded.values())
     typer.echo(f"{left_out} lines left out{':' if left_out else ''}")
     for reason, count in ads.excluded.items():

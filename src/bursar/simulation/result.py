@@ -18,6 +18,7 @@ from bursar.settings import Setting
 from bursar.settings import setting as setting_of
 from bursar.settings.ad_export import AdExportSetting
 from bursar.settings.facebook import Ads
+from bursar.simulation import BUDGET_PLAYS
 from bursar.validation import Floats, check_int, check_positive
 
 __all__ = [
@@ -35,7 +36,6 @@ __all__ = [
 # ==== plan
 # What is to be played: policies, settings, repetitions and budget, checked once.
 
-BUDGET_PLAYS = 150_000
 SHARES = tuple(i / 100 for i in range(1, 101))
 
 Place = Setting | AdExportSetting
