@@ -8,9 +8,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
+from platformdirs import user_data_path
+
 from bursar.errors import InvalidInput
 
-__all__ = ["new_folder", "private_file", "whole_file"]
+__all__ = ["data_folder", "new_folder", "private_file", "whole_file"]
+
+
+def data_folder() -> Path:
+    """Return the folder for stored data: ``BURSAR_DATA``, or the user's data folder."""
+    chosen = os.environ.get("BURSAR_DATA")
+    return Path(chosen).expanduser() if chosen else user_data_path("bursar")
 
 
 @contextmanager

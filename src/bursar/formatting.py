@@ -6,9 +6,11 @@ Digits that reports and pages promise differ: where they do, a parameter says so
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 __all__ = [
     "format_ago",
@@ -21,6 +23,7 @@ __all__ = [
     "format_time",
     "join_words",
     "pluralize",
+    "to_plain",
 ]
 
 
@@ -162,3 +165,26 @@ def format_ago(at: datetime | None, now: datetime) -> str:
         return "never"
     seconds = (now - at).total_seconds()
     return "just now" if seconds < 2.0 else f"{format_duration(seconds)} ago"
+
+
+def to_plain(value: Any) -> Any:
+    """Convert a value to data for JSON: money and times become texts, infinities become None.
+
+    >>> to_plain({"spent": Decimal("1.50"), "bound": math.inf})
+    {'spent': '1.50', 'bound': None}
+    """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None  # JSON has no infinity
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if is_dataclass(value):
+        return {one.name: to_plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: to_plain(one) for name, one in value._asdict().items()}
+    if isinstance(value, Mapping):
+        return {name: to_plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(one) for one in value]
+    return value

@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
 import bursar
-from bursar.cli.replay import replay_command
+from bursar.cli import app as commands
 from bursar.errors import (
     CannotAnswer,
     InvalidData,
@@ -598,9 +597,7 @@ def test_columns_of_unequal_length_are_refused():
 
 @pytest.fixture
 def command():
-    app = typer.Typer()
-    app.command("replay")(replay_command)
-    return lambda *words: CliRunner().invoke(app, list(words), catch_exceptions=False)
+    return lambda *words: CliRunner().invoke(commands, ["replay", *words], catch_exceptions=False)
 
 
 @pytest.fixture

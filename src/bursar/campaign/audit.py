@@ -31,8 +31,8 @@ from bursar.campaign.events import (
 from bursar.campaign.holds import ask, load_ask_options
 from bursar.campaign.state import State, day_of, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
-from bursar.campaign.views import to_plain
 from bursar.errors import BursarError, CannotAnswer, CorruptLedger, NewerSchema, UnknownDecision
+from bursar.formatting import to_plain
 from bursar.ledger import Event, Store, encode_event_body
 from bursar.ledger.chain import check_chain
 

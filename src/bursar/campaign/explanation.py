@@ -9,7 +9,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from bursar.campaign.views import ArmView, to_plain
+from bursar.campaign.views import ArmView
+from bursar.formatting import to_plain
 from bursar.policies import Policy
 
 __all__ = [

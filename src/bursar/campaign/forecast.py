@@ -20,9 +20,10 @@ from bursar.campaign.forecast_model import (
 )
 from bursar.campaign.records import ArmChange, changes_of
 from bursar.campaign.transaction import Transaction
-from bursar.campaign.views import make_statistics, to_plain
+from bursar.campaign.views import make_statistics
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
+from bursar.formatting import to_plain
 from bursar.money import Coin
 from bursar.validation import check_number
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
@@ -15,7 +14,7 @@ import numpy as np
 from bursar.campaign.records import OPEN, ArmChange, Balance, changes_of
 from bursar.campaign.state import State, day_of
 from bursar.estimate import Estimate
-from bursar.formatting import format_money, format_number, pluralize
+from bursar.formatting import format_money, format_number, pluralize, to_plain
 from bursar.theory import z_from_alpha
 from bursar.theory.intervals import eta, interval
 from bursar.validation import Floats
@@ -29,7 +28,6 @@ __all__ = [
     "make_statistics",
     "make_status",
     "per_cost",
-    "to_plain",
 ]
 
 _Z = z_from_alpha(0.05)
@@ -42,27 +40,6 @@ class View:
         """Return the record as plain data, ready for JSON."""
         data: dict[str, Any] = to_plain(self)
         return data
-
-
-def to_plain(value: Any) -> Any:
-    """Return a value as text, numbers, lists and dictionaries; infinite numbers become None.
-
-    >>> to_plain({"spent": Decimal("1.50"), "bound": math.inf})
-    {'spent': '1.50', 'bound': None}
-    """
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None  # JSON has no infinity
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if is_dataclass(value):
-        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {name: to_plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_plain(item) for item in value]
-    return value
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

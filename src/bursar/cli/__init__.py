@@ -18,7 +18,6 @@ from rich.console import Console
 from bursar.cli.campaign import app as campaign_app
 from bursar.cli.keys import app as keys_app
 from bursar.cli.output import AsJSON
-from bursar.cli.replay import replay_command
 from bursar.cli.serve import serve_command
 from bursar.errors import BursarError, InvalidInput
 from bursar.extras import import_extra
@@ -38,7 +37,6 @@ app.add_typer(data, name="data")
 app.add_typer(campaign_app, name="campaign")
 app.add_typer(keys_app, name="keys")
 app.command("serve")(serve_command)
-app.command("replay")(replay_command)
 
 
 def main() -> None:
@@ -287,6 +285,50 @@ def run(
             money=money, blank_is_zero=blank_is_zero, prize=prize, model=model,
         )  # fmt: skip
         grids.run_ads(ads, columns, changes, options)
+
+
+@app.command()
+def replay(
+    log: Annotated[Path, typer.Argument(help="The decisions, a .csv or .parquet file.")],
+    policy: Annotated[
+        list[str],
+        typer.Option(help="The slug of a policy, or always:ARM; repeat the option for more."),
+    ],
+    budget: Annotated[
+        float | None, typer.Option(help="The budget of each policy; by default what the log spent.")
+    ] = None,
+    arm: Annotated[
+        list[str] | None, typer.Option(help="Compare only these arms; repeat the option for more.")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="The name of a column in the file, as in arm=variant."),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option(min=20, help="Number of resampled logs for the intervals.")
+    ] = 200,
+    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same output.")] = 0,
+    reward_range: Annotated[
+        str | None, typer.Option(help="As in 0,1; by default from the log.")
+    ] = None,
+    cost_range: Annotated[
+        str | None, typer.Option(help="As in 0,0.05; by default from the log.")
+    ] = None,
+    min_cost: Annotated[
+        float | None, typer.Option(help="Lower bound on mean cost (required by some policies).")
+    ] = None,
+    clip: Annotated[
+        float | None, typer.Option(help="Raise smaller propensities to this value.")
+    ] = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Estimate what other policies would have earned on a logged campaign, or say why it cannot."""
+    _command("replay").replay_command(
+        log, policy, budget, arms=arm, columns=column or [], resamples=resamples, level=level,
+        seed=seed, reward_range=reward_range, cost_range=cost_range, min_cost=min_cost, clip=clip,
+        as_json=as_json,
+    )  # fmt: skip
 
 
 @app.command()

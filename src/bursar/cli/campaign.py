@@ -13,7 +13,6 @@ import typer
 from bursar.campaign import Campaign
 from bursar.campaign.campaign import DEFAULT
 from bursar.campaign.export import export_decisions, export_events
-from bursar.campaign.views import to_plain
 from bursar.cli.output import (
     AsJSON,
     print_json,
@@ -40,6 +39,7 @@ from bursar.cli.storage import (
     restore_backup,
 )
 from bursar.errors import BudgetExhausted, InvalidInput
+from bursar.formatting import to_plain
 
 __all__ = ["app"]
 

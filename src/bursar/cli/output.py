@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import math
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from bursar.campaign import Campaign, Decision
-from bursar.campaign.views import ArmView, to_plain
-from bursar.estimate import Estimate
+from bursar.formatting import to_plain
+
+if TYPE_CHECKING:
+    from bursar.campaign import ArmView, Campaign, Decision
+    from bursar.estimate import Estimate
 
 __all__ = [
     "AsJSON",
@@ -30,16 +32,16 @@ __all__ = [
     "show_view",
 ]
 
-AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")]
+AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def console() -> Console:
-    """Return the console of stdout; a pipe has no width, so wide enough that no table is cut."""
+    """Return the console of stdout; a pipe gets 160 columns so that no table is cut."""
     return Console() if sys.stdout.isatty() else Console(width=160)
 
 
 def new_table(*columns: str, left: tuple[str, ...] = ()) -> Table:
-    """Make a plain table; numbers to the right, the columns named in ``left`` to the left."""
+    """Make a plain table; columns named in ``left`` are left-aligned, the others right-aligned."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
         justify: Any = "left" if column in left else "right"
@@ -73,7 +75,7 @@ def decision_facts(decision: Decision) -> dict[str, Any]:
 
 
 def campaign_facts(campaign: Campaign) -> dict[str, Any]:
-    """Return a campaign as data: all of it from one look at its state."""
+    """Return a campaign as data, all of it from one state."""
     state = campaign.execute(lambda transaction: transaction.state)
     text = campaign.coin.text
     caps = {} if state.day_cap is None else {"day": text(state.day_cap)}
@@ -130,7 +132,7 @@ def show_campaign(campaign: Campaign, as_json: bool) -> None:
 
 
 def show_campaigns(campaigns: list[Campaign], as_json: bool) -> None:
-    """Print a row a campaign."""
+    """Print a row per campaign."""
     rows = [campaign_facts(campaign) for campaign in campaigns]
     if as_json:
         print_json(rows)
@@ -144,7 +146,7 @@ def show_campaigns(campaigns: list[Campaign], as_json: bool) -> None:
 
 
 def show_decisions(decisions: list[Decision], as_json: bool, batch: bool = False) -> None:
-    """Print decisions: a line each of id, arm and hold, for shells to read."""
+    """Print a line per decision with id, arm and hold, for shells to read."""
     if as_json:
         rows = [decision_facts(decision) for decision in decisions]
         print_json(rows if batch else rows[0])
@@ -154,13 +156,13 @@ def show_decisions(decisions: list[Decision], as_json: bool, batch: bool = False
 
 
 def show_outcome(decision: Decision, as_json: bool) -> None:
-    """Print what became of a decision."""
+    """Print the outcome of a decision."""
     if as_json:
         print_json(decision_facts(decision))
         return
     cost = "" if decision.cost is None else f" for {decision.cost:f}"
     reward = "" if decision.reward is None else f" {decision.reward:g}"
-    again = "; told before" if decision.replayed else ""
+    again = "; already recorded" if decision.replayed else ""
     typer.echo(
         f"{decision.id}\t{decision.arm}\t{decision.money}{cost},"
         f" reward {decision.reward_state}{reward}{again}"
@@ -168,7 +170,7 @@ def show_outcome(decision: Decision, as_json: bool) -> None:
 
 
 def show_arms(arms: list[ArmView], as_json: bool) -> None:
-    """Print a row an arm: its counts and money, and means with their 95% intervals."""
+    """Print a row per arm: its counts and money, and means with 95% intervals."""
     if as_json:
         print_json([arm.as_dict() for arm in arms])
         return
@@ -188,7 +190,7 @@ def _interval(one: Estimate | None) -> str:
 
 
 def show_view(view: Any, as_json: bool) -> None:
-    """Print what a campaign says of itself: data, or its own words."""
+    """Print a view of a campaign as data or as text."""
     if as_json:
         print_json(view.as_dict())
     else:

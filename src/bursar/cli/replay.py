@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from bursar.cli.output import AsJSON, console, new_table, print_json
+from bursar.cli.output import console, new_table, print_json
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
 from bursar.policies.base import Range
@@ -19,47 +17,29 @@ __all__ = ["replay_command"]
 
 
 def replay_command(
-    log: Annotated[Path, typer.Argument(help="The decisions: a .csv or .parquet file.")],
-    policy: Annotated[
-        list[str], typer.Option(help="A policy's slug, or always:ARM; may be given many times.")
-    ],
-    budget: Annotated[
-        float | None, typer.Option(help="What each may spend; what the log spent if not given.")
-    ] = None,
-    arm: Annotated[
-        list[str] | None, typer.Option(help="Compare these arms only; may be given many times.")
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="The name of a column in the file, as in arm=variant."),
-    ] = None,
-    resamples: Annotated[
-        int, typer.Option(min=20, help="Resampled logs, for the intervals.")
-    ] = 200,
-    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same output.")] = 0,
-    reward_range: Annotated[
-        str | None, typer.Option(help="As in 0,1; from the log if not given.")
-    ] = None,
-    cost_range: Annotated[
-        str | None, typer.Option(help="As in 0,0.05; from the log if not given.")
-    ] = None,
-    min_cost: Annotated[
-        float | None, typer.Option(help="A lower bound of the mean costs, for who needs it.")
-    ] = None,
-    clip: Annotated[
-        float | None, typer.Option(help="Take propensities below this as this.")
-    ] = None,
-    as_json: AsJSON = False,
+    log: Path,
+    policies: list[str],
+    budget: float | None,
+    *,
+    arms: list[str] | None,
+    columns: list[str],
+    resamples: int,
+    level: float,
+    seed: int,
+    reward_range: str | None,
+    cost_range: str | None,
+    min_cost: float | None,
+    clip: float | None,
+    as_json: bool,
 ) -> None:
-    """Estimate what other policies would have earned on a logged campaign, or say why it cannot."""
-    decisions = read(log, _pairs(column or []))
-    rows = support(decisions, arm, clip)
+    """Print what each policy would have earned, or why the log cannot tell."""
+    decisions = read(log, _pairs(columns))
+    rows = support(decisions, arms, clip)
     found = replay(
         decisions,
-        policy,
+        policies,
         budget,
-        arms=arm,
+        arms=arms,
         resamples=resamples,
         level=level,
         seed=seed,

@@ -1,4 +1,4 @@
-"""Where the campaigns of the command line are kept: one storage for all commands."""
+"""The storage of the command line: one ledger for all commands, and the options they share."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bursar.campaign import Campaign
-from bursar.campaign.creation import open_store
 from bursar.errors import InvalidInput, StorageUnavailable, UnknownCampaign, nearest
-from bursar.jit.compile import delay_compilation
-from bursar.ledger import Store
-from bursar.ledger.locks import ledger_path
-from bursar.settings.facebook import data_folder
+from bursar.files import data_folder
+
+if TYPE_CHECKING:
+    from bursar.campaign import Campaign
+    from bursar.ledger import Store
 
 __all__ = [
     "By",
@@ -28,6 +27,7 @@ __all__ = [
     "Reason",
     "Reward",
     "Storage",
+    "load_campaign",
     "make_backup",
     "open_campaign",
     "open_store_option",
@@ -39,9 +39,20 @@ Storage = Annotated[
     str | None,
     typer.Option(
         envvar="BURSAR_STORAGE",
-        help="sqlite:///file.db or postgresql://…; a file in your data folder if not given.",
+        help="sqlite:///file.db or postgresql://…; by default a file in your data folder.",
         show_default=False,
     ),
+]
+
+Name = Annotated[str, typer.Argument(help="The name of the campaign.")]
+Id = Annotated[str, typer.Argument(metavar="DECISION", help="The id that ask printed.")]
+Key = Annotated[str, typer.Argument(metavar="ARM", help="The arm.")]
+Cost = Annotated[str | None, typer.Option(help="The cost, as in 0.0031.")]
+Reward = Annotated[float | None, typer.Option(help="The reward; it may be reported later.")]
+Reason = Annotated[str, typer.Option(help="The reason, for the log.")]
+By = Annotated[str, typer.Option(envvar="USER", help="The author of the change, for the log.")]
+IfVersion = Annotated[
+    int | None, typer.Option(help="Refuse the change if the campaign is no longer at this version.")
 ]
 
 
@@ -50,21 +61,22 @@ _INTERPRETED_CALLS = 2000  # take about as long as loading Numba and the machine
 
 @contextmanager
 def open_store_option(storage: str | None, *, create: bool = False) -> Iterator[Store]:
-    """Open the storage for a command, and give its files back afterwards.
+    """Open the storage of a command and close it afterwards.
 
-    Only ``create`` makes a file: for all others a name typed wrongly is an error, not a new ledger.
+    Only ``create`` makes a file: elsewhere a mistyped name is an error, not a new ledger.
     """
     url = storage_url(storage, create=create)
     if url == "memory":
         raise InvalidInput(
-            "storage must outlive the command, got 'memory'; give sqlite:///file.db or postgresql://…"
+            "--storage memory would be lost when the command ends; give sqlite:///file.db or"
+            " postgresql://…"
         )
     path = _path(url)
     if path is not None and not create and not path.exists():
         raise StorageUnavailable(
-            f"no ledger at {str(path)!r}; make a campaign first, or give its --storage"
+            f"no ledger at {str(path)!r}; create a campaign first, or give the ledger with --storage"
         )
-    store = open_store(url)
+    store: Store = import_module("bursar.campaign.creation").open_store(url)
     try:
         yield store
     finally:
@@ -73,18 +85,27 @@ def open_store_option(storage: str | None, *, create: bool = False) -> Iterator[
 
 @contextmanager
 def open_campaign(name: str, storage: str | None) -> Iterator[Campaign]:
-    """Open a campaign for a command, which makes too few calls for machine code to pay off."""
-    delay_compilation(_INTERPRETED_CALLS)
+    """Open a campaign for a command."""
     with open_store_option(storage) as store:
         names = store.names()
         if name not in names:
-            hint = nearest(name, names) or "; there are none yet, create one"
+            hint = nearest(name, names) or "; the ledger has none, create one first"
             raise UnknownCampaign(f"no campaign named {name!r} in {store.url}{hint}")
-        yield Campaign(name, storage=store)
+        yield load_campaign(name, store)
+
+
+def load_campaign(name: str, store: Store) -> Campaign:
+    """Open a campaign for a command, which makes too few calls for machine code to pay off.
+
+    The modules are imported here because they are the heavy part of a command.
+    """
+    import_module("bursar.jit.compile").delay_compilation(_INTERPRETED_CALLS)
+    campaign: Campaign = import_module("bursar.campaign").Campaign(name, storage=store)
+    return campaign
 
 
 def make_backup(storage: str | None, target: Path) -> int:
-    """Copy the ledger, in use or not, to a new file; return how many events it has."""
+    """Copy the ledger to a new file, even while it is in use; return its number of events."""
     if _path(_url(storage)) is None:
         raise InvalidInput(_ELSEWHERE)
     with open_store_option(storage) as store:
@@ -93,7 +114,7 @@ def make_backup(storage: str | None, target: Path) -> int:
 
 
 def restore_backup(source: Path, storage: str | None, replace: bool) -> tuple[int, list[str]]:
-    """Put a backup in the place of the ledger; return its epoch, and the campaigns in it."""
+    """Replace the ledger by a backup; return its epoch and the names of its campaigns."""
     target = _path(_url(storage))
     if target is None:
         raise InvalidInput(_ELSEWHERE)
@@ -105,15 +126,15 @@ def restore_backup(source: Path, storage: str | None, replace: bool) -> tuple[in
 
 
 def storage_url(storage: str | None, *, create: bool = False) -> str:
-    """Return where the storage is, by default in the user's data folder; ``create`` makes that."""
+    """Return the URL of the storage; ``create`` makes the data folder if it is used."""
     if storage is None and create:
         data_folder().mkdir(parents=True, exist_ok=True)
     return _url(storage)
 
 
 _ELSEWHERE = (
-    "backup and restore are for SQLite files; a PostgreSQL database has pg_dump and pg_restore:"
-    " pause its campaigns afterwards until what was spent since is known"
+    "backup and restore work on SQLite files; for PostgreSQL use pg_dump and pg_restore, and pause"
+    " the campaigns until the spending since the backup is known"
 )
 
 
@@ -123,19 +144,7 @@ def _url(storage: str | None) -> str:
 
 def _path(url: str) -> Path | None:
     """Return the file of a SQLite URL; None for other storage."""
-    return ledger_path(url) if url.startswith("sqlite:") else None
-
-
-# ==== cli.campaign_options
-# Arguments and options that commands of campaigns share.
-
-Name = Annotated[str, typer.Argument(help="The campaign.")]
-Id = Annotated[str, typer.Argument(metavar="DECISION", help="The id that ask printed.")]
-Key = Annotated[str, typer.Argument(metavar="ARM", help="The arm.")]
-Cost = Annotated[str | None, typer.Option(help="What it did cost, as in 0.0031.")]
-Reward = Annotated[float | None, typer.Option(help="What it brought; may come later.")]
-Reason = Annotated[str, typer.Option(help="Why, for the log.")]
-By = Annotated[str, typer.Option(envvar="USER", help="Who changes it, for the log.")]
-IfVersion = Annotated[
-    int | None, typer.Option(help="Refuse if the campaign is not at this version any more.")
-]
+    if not url.startswith("sqlite:"):
+        return None
+    path: Path = import_module("bursar.ledger.locks").ledger_path(url)
+    return path

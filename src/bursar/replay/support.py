@@ -19,11 +19,11 @@ from bursar.validation import Floats, check_number
 __all__ = [
     "EXPLORE",
     "Support",
-    "format_estimate",
     "estimate_to_json",
+    "format_estimate",
+    "format_value",
     "normal_value",
     "quantile_of",
-    "format_value",
     "support",
 ]
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from platformdirs import user_data_path
 
 from bursar.errors import InvalidData, MissingData
+from bursar.files import data_folder
 from bursar.settings.csv_table import read_content, read_rows
 from bursar.validation import Floats
 
@@ -245,12 +245,6 @@ _HOW = (
     " (https://www.kaggle.com/datasets/madislemsalu/facebook-ad-campaign),"
     " then run: bursar data facebook-ads --from FILE"
 )
-
-
-def data_folder() -> Path:
-    """Return the folder of kept data: ``BURSAR_DATA``, or the user's data folder."""
-    chosen = os.environ.get("BURSAR_DATA")
-    return Path(chosen).expanduser() if chosen else user_data_path("bursar")
 
 
 def keep_file(source: str | PathLike[str]) -> Path:

@@ -9,8 +9,8 @@ import msgspec
 from starlette.requests import Request
 
 from bursar.campaign import Campaign
-from bursar.campaign.views import to_plain
 from bursar.errors import CorruptLedger, InvalidInput, NewerSchema
+from bursar.formatting import to_plain
 from bursar.service.auth import require
 from bursar.service.requests import (
     read_body,
