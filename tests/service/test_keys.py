@@ -64,13 +64,13 @@ MATRIX = {
 
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_scope_allows_what_it_says_and_nothing_else(scope):
-    key = Key("k", frozenset({scope}))
+    key = Key(id="k", scopes=frozenset({scope}))
     assert {one for one in SCOPES if key.allows(one)} == MATRIX[scope]
     assert {one for one in SCOPES if key.allows(one, "llm")} == MATRIX[scope]
 
 
 def test_a_key_for_one_campaign_is_of_no_use_in_another():
-    key = Key("k", frozenset({"admin", "adjust"}), frozenset({"llm"}))
+    key = Key(id="k", scopes=frozenset({"admin", "adjust"}), campaigns=frozenset({"llm"}))
     assert all(key.allows(one, "llm") for one in ("ask", "tell", "read", "admin", "adjust"))
     assert not any(key.allows(one, "ads") for one in SCOPES)
     assert not key.allows("keys", "llm")
@@ -162,7 +162,7 @@ def test_rotation_without_grace_ends_the_old_key_at_once(keys):
     _, new_token = keys.rotate(old.id, 0)
     assert keys.find(old_token) is None
     assert keys.find(new_token) is not None
-    with pytest.raises(InvalidInput, match=r"is expired; make a new one"):
+    with pytest.raises(InvalidInput, match=r"is expired; create a new one"):
         keys.rotate(old.id, 0)
 
 
@@ -234,7 +234,7 @@ def test_nobody_gives_out_more_than_they_have(mine, other, may):
 
 WRONG = [
     ({"scopes": []}, "scopes must name at least one, got none"),
-    ({"scopes": "ask"}, "scopes must be a list of words, got 'ask'"),
+    ({"scopes": "ask"}, "scopes must be a list of names, got 'ask'"),
     ({"scopes": ["asks"]}, "no scope 'asks'; did you mean 'ask'?"),
     ({"scopes": ["ask"], "campaigns": []}, "campaigns must name at least one, got none"),
     ({"scopes": ["ask"], "expires": datetime(2999, 1, 1)}, "expires must have a time zone"),

@@ -12,7 +12,7 @@ from service_app import Api, api, service
 
 from bursar.service import schemas
 from bursar.service.openapi import make_document
-from bursar.service.operations import OPERATIONS
+from bursar.service.routes import OPERATIONS
 from bursar.service.responses import PROBLEM_KINDS
 
 __all__ = ["api", "service"]

@@ -158,13 +158,13 @@ def test_bodies_that_are_too_large(made: Api) -> None:
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        (f"{ASK}?limit=0", "limit must be from 1 to 1000, got '0'"),
+        (f"{ASK}?limit=0", "limit must be a whole number >= 1, got '0'"),
         (f"{ASK}?limit=many", "got 'many'"),
-        (f"{ASK}?open=maybe", "open must be true or false, got 'maybe'"),
-        ("/v1/campaigns/llm/events?after=-1", "after must be from 0"),
-        ("/v1/campaigns/llm/forecast?days=nan", "days must be a number above 0, got 'nan'"),
-        ("/v1/campaigns/llm/series?points=1", "points must be from 2 to 2000"),
-        ("/v1/campaigns/llm/export?format=xls", "format must be one of jsonl, csv, parquet"),
+        (f"{ASK}?open=maybe", "open must be one of false, true, got 'maybe'"),
+        ("/v1/campaigns/llm/events?after=-1", "after must be a whole number >= 0"),
+        ("/v1/campaigns/llm/forecast?days=nan", "days must be a number > 0.0, got 'nan'"),
+        ("/v1/campaigns/llm/series?points=1", "points must be a whole number >= 2"),
+        ("/v1/campaigns/llm/export?format=xls", "format must be one of csv, jsonl, parquet, got 'xls'"),
     ],
 )
 def test_queries(made: Api, path: str, words: str) -> None:

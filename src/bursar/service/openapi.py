@@ -1,17 +1,18 @@
-"""The OpenAPI 3.1 document of the service, made of the same list as its routes."""
+"""The OpenAPI 3.1 document of the service, made from the operations that it routes."""
 
 from __future__ import annotations
 
 import re
 import types
 import typing
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from bursar.service.operation import Operation, OperationLink, Parameter
-from bursar.service.operations import OPERATIONS
+from bursar.service.operation import Operation
 from bursar.service.responses import PROBLEM_KINDS
+from bursar.service.routes import OPERATIONS
 from bursar.service.schemas import ProblemBody
 from bursar.version import __version__
 
@@ -22,11 +23,17 @@ _KEYED = ("unauthenticated", "forbidden")
 _EVERY = ("malformed", "invalid", "bad-host", "rate-limited", "internal", "storage-unavailable",
           "storage-in-use", "corrupt-ledger")  # fmt: skip
 _BODY = ("too-large", "unsupported-media-type")
-_PATH = {
+_PATH_DESCRIPTIONS = {
     "campaign": "Name of a campaign",
     "id": "Id of a decision",
     "arm": "Key of an arm",
     "key": "Id of a key",
+}
+_STATUS_DESCRIPTIONS = {200: "Done", 201: "Made"}
+_EVENT = {"id": {"type": "string"}, "event": {"type": "string"}, "data": {"type": "string"}}
+_MEDIA_SCHEMAS = {
+    "text/plain": {"type": "string"},
+    "text/event-stream": {"type": "object", "properties": _EVENT},  # of one event
 }
 
 
@@ -50,7 +57,7 @@ def make_document() -> dict[str, Any]:
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
-            "schemas": schemas.found(),
+            "schemas": schemas.components(),
             "responses": _problems(),
             "securitySchemes": {
                 "key": {"type": "http", "scheme": "bearer", "bearerFormat": "bursar_ID_SECRET"}
@@ -60,20 +67,20 @@ def make_document() -> dict[str, Any]:
 
 
 class _Schemas:
-    """Schemas of the types that were asked for."""
+    """Collects the schemas of the types that operations refer to."""
 
     def __init__(self) -> None:
         self._types: list[Any] = [ProblemBody]
 
-    def of(self, kind: Any) -> dict[str, Any]:
-        """Return the schema of a type, which refers to those of its parts."""
+    def refer(self, kind: Any) -> dict[str, Any]:
+        """Return a schema that refers to the component of a type."""
         parts = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
         self._types.extend(parts)
         refs, _ = msgspec.json.schema_components(parts, ref_template=_REF)
         return refs[0] if len(refs) == 1 else {"anyOf": list(refs)}
 
-    def found(self) -> dict[str, Any]:
-        """Return all of them by name."""
+    def components(self) -> dict[str, Any]:
+        """Return all components by name."""
         _, components = msgspec.json.schema_components(self._types, ref_template=_REF)
         return dict(sorted(components.items()))
 
@@ -82,49 +89,69 @@ def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": one.name,
         "summary": one.summary,
-        "parameters": [
-            *(_path(name) for name in re.findall(r"{(\w+)}", one.path)),
-            *map(_parameter, one.parameters),
-        ],
+        "parameters": list(_parameters(one)),
         "responses": _responses(one, schemas),
         "security": [] if one.scope is None else [{"key": []}],
     }
     if one.scope is not None:
         found["description"] = f"Needs a key with the scope `{one.scope}`."
-    if one.takes is not None:
-        content = {"application/json": {"schema": schemas.of(one.takes)}}
-        needed = any(field.required for field in msgspec.structs.fields(one.takes))
-        found["requestBody"] = {"content": content, "required": needed}
+    if one.takes_body:
+        content = {"application/json": {"schema": schemas.refer(one.takes)}}
+        required = any(field.required for field in msgspec.structs.fields(one.takes))
+        found["requestBody"] = {"content": content, "required": required}
     return found
 
 
-def _path(name: str) -> dict[str, Any]:
-    return {
-        "name": name, "in": "path", "required": True, "description": _PATH[name],
-        "schema": {"type": "string", "minLength": 1, "maxLength": 128},
-    }  # fmt: skip
+def _parameters(one: Operation) -> Iterator[dict[str, Any]]:
+    for name in re.findall(r"{(\w+)}", one.path):
+        schema: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 128}
+        yield _parameter("path", name, _PATH_DESCRIPTIONS[name], schema, required=True)
+    for header in one.headers:
+        yield _parameter("header", *header)
+    if one.takes is not None and not one.takes_body:
+        for field in msgspec.structs.fields(one.takes):
+            schema = msgspec.json.schema(field.type)
+            if "enum" in schema:  # msgspec sorts the words and leaves their type out
+                words = typing.get_args(typing.get_args(field.type)[0])
+                schema |= {"type": "string", "enum": list(words)}
+            name, description = field.encode_name, schema.pop("description")
+            where = "header" if name[0].isupper() else "query"
+            yield _parameter(where, name, description, schema)
 
 
-def _parameter(one: Parameter) -> dict[str, Any]:
+def _parameter(
+    where: str, name: str, description: str, schema: dict[str, Any], required: bool = False
+) -> dict[str, Any]:
     return {
-        "name": one.name, "in": one.where, "required": one.required,
-        "description": one.description, "schema": dict(one.schema),
+        "name": name, "in": where, "required": required, "description": description,
+        "schema": schema,
     }  # fmt: skip
 
 
 def _responses(one: Operation, schemas: _Schemas) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for status, kind in sorted(one.gives.items()):
-        found[str(status)] = {"description": _WORDS[status], "content": _content(kind, schemas)}
-        if one.headers:
-            found[str(status)]["headers"] = {
-                name: {"description": word, "schema": {"type": "string"}}
-                for name, word in one.headers.items()
+        answer = found[str(status)] = {
+            "description": _STATUS_DESCRIPTIONS[status],
+            "content": _content(kind, schemas),
+        }
+        if one.response_headers:
+            answer["headers"] = {
+                name: {"description": description, "schema": {"type": "string"}}
+                for name, description in one.response_headers.items()
             }
-        links = {link.to: _link(link) for link in one.links if link.status == status}
+        links = {
+            link.to: {"operationId": link.to, "parameters": dict(link.parameters)}
+            for link in one.links
+            if link.status == status
+        }
         if links:
-            found[str(status)]["links"] = links
-    codes = {*_EVERY, *one.codes, *(_KEYED if one.scope else ()), *(_BODY if one.takes else ())}
+            answer["links"] = links
+    codes = {*_EVERY, *one.codes, *(_KEYED if one.scope else ()), *(_BODY * one.takes_body)}
+    if "{campaign}" in one.path:
+        codes.add("unknown-campaign")
+    elif "{id}" in one.path:
+        codes.add("ambiguous-decision")
     for status in sorted({PROBLEM_KINDS[code].status for code in codes}):
         which = sorted(code for code in codes if PROBLEM_KINDS[code].status == status)
         found[str(status)] = {
@@ -136,40 +163,22 @@ def _responses(one: Operation, schemas: _Schemas) -> dict[str, Any]:
 
 def _content(kind: Any, schemas: _Schemas) -> dict[str, Any]:
     if not isinstance(kind, str):
-        return {"application/json": {"schema": schemas.of(kind)}}
-    return {media: {"schema": _TEXTS.get(media, {})} for media in kind.split(", ")}
-
-
-_PARTS = {"id": {"type": "string"}, "event": {"type": "string"}, "data": {"type": "string"}}
-_TEXTS = {
-    "text/plain": {"type": "string"},
-    "text/event-stream": {"type": "object", "properties": _PARTS},  # of one event
-}
+        return {"application/json": {"schema": schemas.refer(kind)}}
+    return {media: {"schema": _MEDIA_SCHEMAS.get(media, {})} for media in kind.split(", ")}
 
 
 def _problems() -> dict[str, Any]:
-    """Return the answers that are problems, one a status."""
+    """Return the responses that are problems, one for each status."""
     found: dict[str, Any] = {}
+    schema = {"$ref": _REF.format(name=ProblemBody.__name__)}
     for status in sorted({kind.status for kind in PROBLEM_KINDS.values()}):
+        codes = [code for code, kind in PROBLEM_KINDS.items() if kind.status == status]
         answer: dict[str, Any] = {
-            "description": ", ".join(
-                code for code in PROBLEM_KINDS if PROBLEM_KINDS[code].status == status
-            ),
-            "content": {
-                "application/problem+json": {
-                    "schema": {"$ref": _REF.format(name=ProblemBody.__name__)}
-                }
-            },
+            "description": ", ".join(codes),
+            "content": {"application/problem+json": {"schema": schema}},
         }
         if status in (429, 503):
             wait = {"description": "Seconds to wait", "schema": {"type": "integer"}}
             answer["headers"] = {"Retry-After": wait}
         found[f"Problem{status}"] = answer
     return found
-
-
-_WORDS = {200: "Done", 201: "Made"}
-
-
-def _link(one: OperationLink) -> dict[str, Any]:
-    return {"operationId": one.to, "parameters": dict(one.parameters)}

@@ -1,10 +1,10 @@
-"""Bodies of requests: read whole, checked for what they are, decoded strictly."""
+"""What a request says: its body, its query, its headers, and the decision that it is about."""
 
 from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
     from bursar.service.service import Service
 
 __all__ = [
+    "IDEMPOTENCY_KEY",
+    "IF_MATCH",
+    "IF_MATCH_REQUIRED",
+    "REQUEST_TIMEOUT",
+    "HeaderParameter",
     "check_id",
     "decode_body",
     "header",
     "only_campaign",
     "read_body",
-    "read_choice",
-    "read_flag",
-    "read_int",
-    "read_seconds",
+    "read_query",
     "request_author",
-    "request_campaign",
     "request_deadline",
     "request_version",
     "resolve_decision",
@@ -37,20 +38,11 @@ __all__ = [
 T = TypeVar("T")
 
 _ANYTHING = msgspec.json.Decoder()
-_FORM = b"application/x-www-form-urlencoded"
-
-
-def header(request: Request, name: bytes) -> str | None:
-    """Return a header, or None; straight from the scope, which is quicker than a mapping of all."""
-    for key, value in request.scope["headers"]:
-        if key == name:
-            text: str = value.decode("latin-1")
-            return text
-    return None
+_FORM = "application/x-www-form-urlencoded"
 
 
 async def read_body(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
-    """Return the body as what is expected; refuse another type, broken JSON, unknown members."""
+    """Return the decoded body; refuse other media types, broken JSON and unknown members."""
     receive = request.receive
     message = await receive()
     data: bytes = message.get("body", b"")
@@ -61,19 +53,19 @@ async def read_body(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
             parts.append(message.get("body", b""))
         data = b"".join(parts)
     if message["type"] == "http.disconnect":
-        raise HTTPProblem("malformed", "the body ended before it was whole")
+        raise HTTPProblem("malformed", "the body ended before it was complete")
     if data:
-        _check_type(request)
+        _check_media_type(request)
     return decode_body(decoder, data or b"{}")
 
 
 def decode_body(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
-    """Return what JSON stands for."""
+    """Return the value of a JSON text."""
     try:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
-        _check_json(data)  # the rest of it may be no JSON at all
-        raise HTTPProblem("invalid", f"the body does not fit: {error}") from None
+        _check_json(data)  # what follows the first invalid value may not be JSON at all
+        raise HTTPProblem("invalid", f"the body is not valid: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _malformed(error) from None
 
@@ -90,109 +82,150 @@ def _check_json(data: bytes) -> None:
 def _malformed(error: Exception) -> HTTPProblem:
     deep = isinstance(error, RecursionError)
     return HTTPProblem(
-        "malformed", f"the body is no JSON: {'nested too deeply' if deep else error}"
+        "malformed", f"the body is not JSON: {'nested too deeply' if deep else error}"
     )
 
 
-def _check_type(request: Request) -> None:
-    headers: list[tuple[bytes, bytes]] = request.scope["headers"]
-    keyed = False
-    media = b"application/json"
-    for name, value in headers:
-        if name == b"content-type":
-            media = value
-        elif name == b"authorization":
-            keyed = True
-    if media == b"application/json":
+def _check_media_type(request: Request) -> None:
+    media = header(request, b"content-type")
+    if media is None or media == "application/json":
         return
-    media = media.partition(b";")[0].strip().lower()
-    if media == b"application/json" or (media == _FORM and keyed):
-        return  # a form is what `curl -d` calls everything; browsers send no keys by themselves
-    raise HTTPProblem(
-        "unsupported-media-type",
-        f"the body must be application/json, got {media.decode('latin-1')!r}",
-    )
+    media = media.partition(";")[0].strip().lower()
+    if media == "application/json":
+        return
+    if media == _FORM and header(request, b"authorization") is not None:
+        return  # `curl -d` calls everything a form; browsers do not send keys by themselves
+    raise HTTPProblem("unsupported-media-type", f"the body must be application/json, got {media!r}")
 
 
-# ==== service.query
-# What a query says: whole numbers, yes or no, one of a few words.
+def read_query(request: Request, kind: type[T]) -> T:
+    """Return the query as a struct; fields with a capitalized name are headers.
+
+    If a parameter is repeated, the last one counts, unless the field is a list.
+    """
+    params = request.query_params
+    given: dict[str, Any] = {}
+    fields = {one.encode_name: one for one in msgspec.structs.fields(kind)}  # type: ignore[arg-type]
+    for name, field in fields.items():
+        if name[0].isupper():
+            if (text := header(request, name.lower().encode())) is not None:
+                given[name] = text
+        elif name in params:
+            given[name] = params.getlist(name) if field.default_factory is list else params[name]
+    try:
+        return msgspec.convert(given, kind, strict=False)
+    except msgspec.ValidationError as error:
+        reason, _, path = str(error).partition(" - at `$.")
+        name = path.partition("`")[0].partition("[")[0]
+        expected = _describe_expected(fields[name].type, reason)
+        raise HTTPProblem("invalid", f"{name} must be {expected}, got {given[name]!r}") from None
 
 
-def read_int(request: Request, name: str, default: int, least: int, most: int) -> int:
-    """Return a whole number of the query."""
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    value = int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else -1
-    if not least <= value <= most:
-        raise HTTPProblem("invalid", f"{name} must be from {least} to {most}, got {text!r}")
-    return value
+def _describe_expected(kind: Any, reason: str) -> str:
+    """Return what a parameter should be, from its type and the reason that msgspec gives."""
+    schema = msgspec.json.schema(kind)
+    if "enum" in schema:
+        return f"one of {', '.join(schema['enum'])}"
+    expected = reason.removeprefix("Expected ").partition(", got")[0] if "xpected" in reason else ""
+    words = {"`int`": "a whole number", "`float`": "a number", "`str`": "a text"}
+    for name, word in words.items():
+        expected = expected.replace(name, word)
+    return expected or f"valid ({reason})"
 
 
-def read_flag(request: Request, name: str, default: bool = False) -> bool:
-    """Return a yes or no of the query."""
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if text not in ("true", "false"):
-        raise HTTPProblem("invalid", f"{name} must be true or false, got {text!r}")
-    return text == "true"
+class HeaderParameter(NamedTuple):
+    """A request header as OpenAPI describes it."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    required: bool = False
 
 
-def read_choice(request: Request, name: str, default: str, words: tuple[str, ...]) -> str:
-    """Return one of a few words of the query."""
-    text = request.query_params.get(name, default)
-    if text not in words:
-        raise HTTPProblem("invalid", f"{name} must be one of {', '.join(words)}, got {text!r}")
-    return text
+_VERSION = {"type": "string", "examples": ['"7"', "*"], "pattern": r'^("\d+"|\*)$'}
+IF_MATCH = HeaderParameter(
+    "If-Match", "Only if this is still the version of the campaign", _VERSION
+)
+IF_MATCH_REQUIRED = HeaderParameter(
+    "If-Match", "The version that this is a change of, or *", _VERSION, required=True
+)
+IDEMPOTENCY_KEY = HeaderParameter(
+    "Idempotency-Key",
+    "The caller's own id: the same again gets the same answer",
+    {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"},
+)
+REQUEST_TIMEOUT = HeaderParameter(
+    "Request-Timeout",
+    "Seconds after which the call is dropped if it is still in line",
+    {"type": "number", "exclusiveMinimum": 0, "maximum": 3600},
+)
 
 
-def read_seconds(name: str, text: str | None) -> float | None:
-    """Return a time to wait that a header or a query has; None if it is not there."""
+def header(request: Request, name: bytes) -> str | None:
+    """Return a header or None; reading the scope is faster than building a mapping of all."""
+    for key, value in request.scope["headers"]:
+        if key == name:
+            text: str = value.decode("latin-1")
+            return text
+    return None
+
+
+def request_deadline(request: Request) -> float | None:
+    """Return the time (of ``time.monotonic``) at which the header ``Request-Timeout`` ends."""
+    text = header(request, b"request-timeout")
     if text is None:
         return None
     try:
-        value = float(text) if text.isascii() and "_" not in text else math.nan
+        seconds = float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
-        value = math.nan
-    if not 0.0 < value < 1e9:
-        raise HTTPProblem("invalid", f"{name} must be a number above 0, got {text!r}")
-    return value
+        seconds = math.nan
+    if not 0.0 < seconds < 1e9:
+        raise HTTPProblem("invalid", f"Request-Timeout must be a number above 0, got {text!r}")
+    return time.monotonic() + seconds
 
 
-# ==== service.placing
-# Which campaign a call is about, and who makes it.
+def request_version(request: Request, required: bool = False) -> int | None:
+    """Return the version that ``If-Match`` names; None for any."""
+    text = header(request, b"if-match")
+    if text is None and required:
+        raise HTTPProblem(
+            "precondition-required",
+            "send If-Match with the ETag of the campaign that you have seen, or * to change the"
+            " campaign regardless of its version",
+        )
+    if text is None or text.strip() == "*":
+        return None
+    version = text.strip().removeprefix("W/").strip('"')
+    if not (version.isascii() and version.isdigit() and len(version) <= 18):
+        return -1  # no campaign ever has it
+    return int(version)
 
 
-def request_campaign(request: Request, scope: str) -> str:
-    """Return the campaign that the address names, if the key may do this there."""
-    name: str = request.path_params["campaign"]
-    require(request, scope, name)
-    return name
+def request_author(key: Key, by: str = "") -> str:
+    """Return who makes a change, for the log: the key, and for whom it acts."""
+    return f"{key.id}/{by}" if by else key.id
 
 
 async def resolve_decision(service: Service, request: Request, scope: str) -> tuple[str, str]:
-    """Return campaign and id of the decision that an address names, with the campaign or without.
+    """Return campaign and id of the decision in an address that may leave the campaign out.
 
-    Without it, all campaigns that the key sees are searched; several are refused, since the money
-    would be booked in one of them by chance.
+    Without it, all campaigns that the key may see are searched. If several made the decision, the
+    call is refused, since the cost would be booked in an arbitrary one of them.
     """
     params = request.path_params
     decision = check_id(params["id"])
     name: str | None = params.get("campaign") or service.recent.get(decision)
     if name is None:
-        key = require(request, scope)  # before anything is told of what there is
-        name = only_campaign(
-            key, decision, await service.run_in_thread(service.store.find_campaigns, decision)
-        )
-    require(request, scope, name)
+        key = require(request, scope)  # before the response depends on what there is
+        owners = await service.run_in_thread(service.store.find_campaigns, decision)
+        name = only_campaign(key, decision, owners)
     return name, decision
 
 
 def check_id(decision: str) -> str:
-    """Return an id as it is; no decision has one that people cannot read.
+    """Return an id that a decision may have; none has unprintable characters.
 
-    PostgreSQL cannot even look for some of them, and would fail all calls of the same commit.
+    PostgreSQL rejects some of them, which would fail all calls of the same commit.
     """
     if not decision.isprintable():
         raise UnknownDecision(f"no campaign made a decision {decision!r}")
@@ -200,7 +233,7 @@ def check_id(decision: str) -> str:
 
 
 def only_campaign(key: Key, decision: str, campaigns: list[str]) -> str:
-    """Return the one campaign of those a key sees that made a decision."""
+    """Return the one campaign that made a decision, of those that a key may see."""
     seen = [name for name in campaigns if key.sees(name)]
     if not seen:
         raise UnknownDecision(
@@ -214,33 +247,3 @@ def only_campaign(key: Key, decision: str, campaigns: list[str]) -> str:
             campaigns=seen,
         )
     return seen[0]
-
-
-def request_author(key: Key, by: str = "") -> str:
-    """Return who makes a change, for the log: the key, and whom it says it is for."""
-    return f"{key.id}/{by}" if by else key.id
-
-
-def request_deadline(request: Request) -> float | None:
-    """Return when a call is of no use any more, from its header ``Request-Timeout``."""
-    text = header(request, b"request-timeout")
-    if text is None:
-        return None
-    return time.monotonic() + (read_seconds("Request-Timeout", text) or 0.0)
-
-
-def request_version(request: Request, required: bool = False) -> int | None:
-    """Return the version that ``If-Match`` names; None for any."""
-    text = header(request, b"if-match")
-    if text is None and required:
-        raise HTTPProblem(
-            "precondition-required",
-            "a change must say what it is a change of: send If-Match with the ETag of the"
-            " campaign, or * for whatever it is now",
-        )
-    if text is None or text.strip() == "*":
-        return None
-    version = text.strip().removeprefix("W/").strip('"')
-    if not (version.isascii() and version.isdigit() and len(version) <= 18):
-        return -1  # no campaign ever has it
-    return int(version)

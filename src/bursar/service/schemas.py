@@ -1,18 +1,29 @@
-"""What bodies of requests may say; whatever else they say is refused by name."""
+"""Bodies of requests and responses, and queries, as types that msgspec checks and describes.
+
+Docstrings of bodies are descriptions in the OpenAPI document. A response that shows a record of a
+campaign has the fields of the record, so they are declared once.
+"""
 
 from __future__ import annotations
 
+import types
+import typing
+from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 
-from bursar.campaign import Decision
+from bursar.campaign import ArmChange, ArmView, Decision, Estimate, Explanation, Forecast, Option
 from bursar.campaign.campaign import DEFAULT
 from bursar.campaign.tokens import TokenSigner
+from bursar.campaign.views import Status
+from bursar.ledger import Event
 from bursar.money import Coin
 from bursar.service.keys import SCOPES
+from bursar.service.keys import Key as ServiceKey
 
 __all__ = [
     "ActRequest",
@@ -20,16 +31,23 @@ __all__ = [
     "ArmChangeRequest",
     "ArmPage",
     "AskRequest",
+    "AuditQuery",
+    "AuthorQuery",
     "BatchResults",
     "CampaignBody",
     "CampaignPage",
+    "CampaignQuery",
     "ChangeRequest",
     "CorrectionRequest",
     "DecisionBody",
     "DecisionPage",
+    "DecisionQuery",
     "EventPage",
+    "EventQuery",
     "ExplainedDecision",
+    "ExportQuery",
     "ForecastBody",
+    "ForecastQuery",
     "KeyBody",
     "KeyPage",
     "NewArmRequest",
@@ -43,11 +61,16 @@ __all__ = [
     "ReconciliationRequest",
     "RotationRequest",
     "SeriesBody",
+    "SeriesQuery",
     "StatusBody",
+    "StreamQuery",
     "VoidManyRequest",
     "VoidRequest",
+    "WhyQuery",
     "decision_body",
 ]
+
+# bodies of requests: POST and PATCH
 
 _DIGITS = {"pattern": r"^[0-9]{1,18}(\.[0-9]{1,12})?$", "examples": ["0.004"]}
 Money = (
@@ -55,26 +78,25 @@ Money = (
     | Annotated[int, Meta(ge=0, le=10**18)]
 )
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
-Key = Annotated[str, Meta(min_length=1, max_length=128)]
 Id = Annotated[str, Meta(min_length=1, max_length=128)]
 Text = Annotated[str, Meta(max_length=1000)]
 Seconds = Annotated[float, Meta(gt=0, lt=1e10)]
 Rounding = Literal["up", "down", "nearest"]
 
 
-class _Taken(Struct, forbid_unknown_fields=True):
-    """A body."""
+class _Request(Struct, forbid_unknown_fields=True):
+    """A body of a request."""
 
 
-class NewArmRequest(_Taken):
+class NewArmRequest(_Request):
     """An arm and the most that it can cost."""
 
-    key: Key
+    key: Id
     max_cost: Money
     by: Text = ""
 
 
-class NewCampaignRequest(_Taken):
+class NewCampaignRequest(_Request):
     """A budget, arms, a policy, and rules."""
 
     name: Name
@@ -102,7 +124,7 @@ class NewCampaignRequest(_Taken):
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
 
 
-class ChangeRequest(_Taken):
+class ChangeRequest(_Request):
     """Another budget, other caps, or both: all or nothing. A cap of null is no cap."""
 
     budget: Money | None = None
@@ -110,20 +132,20 @@ class ChangeRequest(_Taken):
     by: Text = ""
 
 
-class ActRequest(_Taken):
+class ActRequest(_Request):
     """Who wants it."""
 
     by: Text = ""
 
 
-class ReconciliationRequest(_Taken):
+class ReconciliationRequest(_Request):
     """What was spent since the backup."""
 
     gap: Money
     by: Text = ""
 
 
-class ArmChangeRequest(_Taken):
+class ArmChangeRequest(_Request):
     """Whether an arm may be chosen."""
 
     state: Literal["active", "paused"]
@@ -131,10 +153,10 @@ class ArmChangeRequest(_Taken):
     by: Text = ""
 
 
-Arms = Annotated[list[Key], Meta(max_length=10_000)]
+Arms = Annotated[list[Id], Meta(max_length=10_000)]
 
 
-class AskRequest(_Taken):
+class AskRequest(_Request):
     """Which arm to play? One, or n of them with one commit."""
 
     id: Id | None = None
@@ -145,7 +167,7 @@ class AskRequest(_Taken):
     context: dict[str, Any] | None = None
 
 
-class OutcomeRequest(_Taken):
+class OutcomeRequest(_Request):
     """What a decision cost, what it brought, or both.
 
     With its token, and its campaign in the address, a decision that a restored backup does not know
@@ -159,14 +181,14 @@ class OutcomeRequest(_Taken):
     token: Text | None = None
 
 
-class VoidRequest(_Taken):
+class VoidRequest(_Request):
     """Why a decision was not used."""
 
     reason: Text = "not used"
     by: Text = ""
 
 
-class CorrectionRequest(_Taken):
+class CorrectionRequest(_Request):
     """What is true instead, and why it was told otherwise."""
 
     cost: Money | None = None
@@ -175,7 +197,7 @@ class CorrectionRequest(_Taken):
     by: Text = ""
 
 
-class OutcomeReport(_Taken):
+class OutcomeReport(_Request):
     """An outcome of one of many decisions."""
 
     decision: Id
@@ -187,13 +209,13 @@ class OutcomeReport(_Taken):
     token: Text | None = None
 
 
-class OutcomesRequest(_Taken):
+class OutcomesRequest(_Request):
     """Many outcomes."""
 
     outcomes: Annotated[list[OutcomeReport], Meta(min_length=1, max_length=1000)]
 
 
-class VoidManyRequest(_Taken):
+class VoidManyRequest(_Request):
     """Decisions that were not used: these, or all open ones older than so many seconds."""
 
     ids: Annotated[list[Id], Meta(min_length=1, max_length=1000)] | None = None
@@ -205,7 +227,7 @@ class VoidManyRequest(_Taken):
 Scope = Annotated[str, Meta(max_length=20, extra_json_schema={"enum": list(SCOPES)})]
 
 
-class NewKeyRequest(_Taken):
+class NewKeyRequest(_Request):
     """What a new key may do, and where: everywhere if no campaigns are named."""
 
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=6)]
@@ -214,17 +236,97 @@ class NewKeyRequest(_Taken):
     expires: Annotated[datetime, Meta(tz=True)] | None = None
 
 
-class RotationRequest(_Taken):
+class RotationRequest(_Request):
     """How many seconds the old key lives on."""
 
     grace: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
 
 
-# ==== service.shown
-# What answers say, as types: decisions are made of them, and the document describes them all.
+# queries: GET and DELETE
+
+After = Annotated[int, Meta(ge=0, le=10**17, description="Only what comes after this number")]
+Kinds = Annotated[list[str], Meta(description="Only events of these kinds")]
+Flag = Literal["true", "false"]
 
 
-class DecisionBody(Struct, gc=False):
+class CampaignQuery(Struct):
+    """Which page of the campaigns."""
+
+    limit: Annotated[int, Meta(ge=1, le=500, description="At most so many")] = 100
+    after: Annotated[str, Meta(max_length=100, description="Only names after this one")] = ""
+
+
+class DecisionQuery(Struct):
+    """Which page of the decisions."""
+
+    open: Annotated[Flag, Meta(description="Only decisions that wait for their outcome")] = "false"
+    after: After = 0
+    limit: Annotated[int, Meta(ge=1, le=1000, description="At most so many")] = 100
+
+
+class WhyQuery(Struct):
+    """Whether to explain a decision."""
+
+    why: Annotated[Flag, Meta(description="With what was known when the decision was made")] = (
+        "false"
+    )
+
+
+class AuthorQuery(Struct):
+    """Who makes a change."""
+
+    by: Annotated[str, Meta(max_length=500, description="Whom the key acts for, for the log")] = ""
+
+
+class AuditQuery(Struct):
+    """Which page of a log."""
+
+    after: After = 0
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="At most so many")] = 1000
+
+
+class EventQuery(AuditQuery):
+    """Which page of a log, and which events."""
+
+    kind: Kinds = []
+
+
+class StreamQuery(Struct):
+    """Where a stream of events starts: after the newest one if neither number is given."""
+
+    after: After = -1
+    last_event_id: Annotated[
+        int, Meta(ge=0, le=10**17, description="The last event that was seen")
+    ] = field(default=-1, name="Last-Event-ID")
+    kind: Kinds = []
+
+
+class ExportQuery(Struct):
+    """The format of an export."""
+
+    format: Annotated[Literal["jsonl", "csv", "parquet"], Meta(description="What kind of file")] = (
+        "jsonl"
+    )
+
+
+class ForecastQuery(Struct):
+    """The horizon of a forecast."""
+
+    days: (
+        Annotated[float, Meta(gt=0, lt=10**6, description="How far to look ahead")] | UnsetType
+    ) = UNSET
+
+
+class SeriesQuery(Struct):
+    """The resolution of a series."""
+
+    points: Annotated[int, Meta(ge=2, le=2000, description="At most so many")] = 500
+
+
+# bodies of responses
+
+
+class DecisionBody(Struct, gc=False, kw_only=True):
     """A decision: which arm, what it holds, and what became of it."""
 
     id: str
@@ -245,28 +347,32 @@ class DecisionBody(Struct, gc=False):
     token: str | UnsetType = UNSET
 
 
-def decision_body(campaign: str, one: Decision, seal: TokenSigner | None = None) -> DecisionBody:
-    """Return a decision as it goes over the wire; with a seal, its token is told, too."""
+def decision_body(campaign: str, one: Decision, signer: TokenSigner | None = None) -> DecisionBody:
+    """Return the body of a decision; with a signer, it has a token."""
     cost = one.cost_units
     return DecisionBody(
-        one.id, campaign, one.arm, _text(one.coin, one.hold_units),
-        datetime.fromtimestamp(one.ts / 1e6, UTC), datetime.fromtimestamp(one.expires / 1e6, UTC),
-        one.propensity, one.constrained, one.replayed, one.money, one.reward_state,
-        None if cost is None else _text(one.coin, cost), one.reward, one.seq, one.context,
-        UNSET if seal is None else seal.token(campaign, one),
-    )  # fmt: skip
+        id=one.id,
+        campaign=campaign,
+        arm=one.arm,
+        hold=_format_money(one.coin, one.hold_units),
+        at=datetime.fromtimestamp(one.ts / 1e6, UTC),
+        expires_at=datetime.fromtimestamp(one.expires / 1e6, UTC),
+        propensity=one.propensity,
+        constrained=one.constrained,
+        replayed=one.replayed,
+        money=one.money,
+        reward_state=one.reward_state,
+        cost=None if cost is None else _format_money(one.coin, cost),
+        reward=one.reward,
+        seq=one.seq,
+        context=one.context,
+        token=UNSET if signer is None else signer.token(campaign, one),
+    )
 
 
-@lru_cache(maxsize=4096)  # arms hold the same again and again
-def _text(coin: Coin, units: int) -> str:
+@lru_cache(maxsize=4096)  # most decisions of an arm hold the same amount
+def _format_money(coin: Coin, units: int) -> str:
     return coin.text(units)
-
-
-# ==== service.described
-# Types of answers, for the document of the service; a test holds answers against them.
-
-MoneyText = str
-Pair = Annotated[list[float], Meta(min_length=2, max_length=2)]
 
 
 class ProblemBody(Struct):
@@ -281,33 +387,54 @@ class ProblemBody(Struct):
     retryable: bool
 
 
+class EstimateBody(Struct):
+    """A number that is not known for sure; null is infinite."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+B = TypeVar("B", bound=Struct)
+_JSON_TYPES: dict[Any, Any] = {
+    Decimal: str,
+    Estimate: EstimateBody,
+    tuple[float, float]: Annotated[list[float], Meta(min_length=2, max_length=2)],
+}
+
+
+def _shows(record: type) -> Callable[[type[B]], type[B]]:
+    """Give a body the fields of a record, as its ``as_dict`` returns them; its own come last."""
+
+    def derive(body: type[B]) -> type[B]:
+        hints = typing.get_type_hints(record) | typing.get_type_hints(body, include_extras=True)
+        fields = [(name, _json_type(hint)) for name, hint in hints.items()]
+        derived = defstruct(body.__name__, fields, namespace={"__doc__": body.__doc__})
+        _JSON_TYPES[record] = derived
+        return typing.cast(type[B], derived)
+
+    return derive
+
+
+def _json_type(hint: Any) -> Any:
+    """Return the type of a value in JSON.
+
+    >>> _json_type(tuple[Decimal, ...])
+    list[str]
+    """
+    if hint in _JSON_TYPES:
+        return _JSON_TYPES[hint]
+    args = tuple(_json_type(one) for one in typing.get_args(hint) if one is not Ellipsis)
+    if isinstance(hint, types.UnionType):
+        return typing.Union[args]  # noqa: UP007
+    if typing.get_origin(hint) in (tuple, frozenset):
+        return list[args[0]]  # type: ignore[valid-type]
+    return hint
+
+
+@_shows(Status)
 class StatusBody(Struct):
     """A campaign at one moment; all numbers belong together."""
-
-    name: str
-    state: str
-    policy: str
-    currency: str
-    exponent: int
-    budget: MoneyText
-    spent: MoneyText
-    held: MoneyText
-    available: MoneyText
-    overrun: MoneyText
-    day_cap: MoneyText | None
-    day_spent: MoneyText
-    day_held: MoneyText
-    arms: int
-    open: int
-    asks: int
-    max_asks: int
-    reward: float
-    version: int
-    seq: int
-    at: datetime
-    oldest_hold: datetime | None
-    reward_range: Pair
-    hold: str
 
 
 class CampaignBody(StatusBody):
@@ -328,47 +455,17 @@ class CampaignPage(Struct):
     next: str | None
 
 
-class EstimateBody(Struct):
-    """A number that is not known for sure; null is infinite."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
+@_shows(ArmChange)
 class ChangeBody(Struct):
     """A change of an arm that was noticed: means before and since."""
 
     what: Literal["cost", "reward"]
-    before: float
-    after: float
-    outcomes: int
-    at: datetime
-    seq: int
-    reset: bool
 
 
+@_shows(ArmView)
 class ArmBody(Struct):
     """An arm: counts, money, means and 95% intervals."""
 
-    key: str
-    state: str
-    max_cost: MoneyText
-    asks: int
-    open: int
-    plays: int
-    spent: MoneyText
-    held: MoneyText
-    cap: MoneyText | None
-    reward: EstimateBody | None
-    cost: EstimateBody | None
-    ratio: EstimateBody | None
-    share_of_asks: float | None
-    share_of_spend: float | None
-    last: datetime | None
-    overruns: int
-    hold: MoneyText
-    overrun_probability: float | None
     changed: list[ChangeBody]
 
 
@@ -385,36 +482,14 @@ class DecisionPage(Struct):
     next: int | UnsetType | None = UNSET
 
 
+@_shows(Option)
 class OptionBody(Struct):
     """An arm as it stood before a decision."""
 
-    arm: ArmBody
-    status: str
-    why: str
-    tried: int
-    index: float | None
-    reward_bound: float | None
-    cost_bound: float | None
 
-
+@_shows(Explanation)
 class ExplanationBody(Struct):
     """What was known when a decision was made."""
-
-    decision: str
-    arm: str
-    seq: int
-    seed: int
-    at: datetime
-    policy: str
-    how: str
-    hold: MoneyText
-    propensity: float | None
-    constrained: bool
-    available: MoneyText
-    policy_arm: str | None
-    verified: bool
-    options: list[OptionBody]
-    sentences: list[str]
 
 
 class ExplainedDecision(DecisionBody):
@@ -437,14 +512,9 @@ class BatchResults(Struct):
     results: list[BatchResult]
 
 
+@_shows(Event)
 class EventBody(Struct):
     """An event: time in µs since 1970; money in its body is in units."""
-
-    seq: int
-    ts: int
-    kind: str
-    decision: str
-    body: dict[str, Any]
 
 
 class EventPage(Struct):
@@ -454,25 +524,9 @@ class EventPage(Struct):
     next: int | None
 
 
+@_shows(Forecast)
 class ForecastBody(Struct):
     """What is to come if things go on as in the last 7 days; intervals are of 90%."""
-
-    days: float | None
-    state: str
-    plays: EstimateBody | None
-    reward: EstimateBody | None
-    rate: EstimateBody | None
-    exhausted: datetime | None
-    exhausted_early: datetime | None
-    exhausted_late: datetime | None
-    best: str | None
-    best_needs: MoneyText | None
-    then: list[str]
-    unusable: MoneyText
-    unusable_most: MoneyText
-    value_of_unit: EstimateBody | None
-    margin: str | None
-    sentences: list[str]
 
 
 class SeriesBody(Struct):
@@ -483,30 +537,21 @@ class SeriesBody(Struct):
     currency: str
     t: list[float]
     start: list[float]
-    spent: list[MoneyText]
-    held: list[MoneyText]
-    budget: list[MoneyText]
-    low: list[MoneyText]
-    high: list[MoneyText]
+    spent: list[str]
+    held: list[str]
+    budget: list[str]
+    low: list[str]
+    high: list[str]
     reward: list[float]
     asks: list[int]
     arms: dict[str, list[int]]
     others: list[int]
 
 
+@_shows(ServiceKey)
 class KeyBody(Struct):
     """A key, without its secret."""
 
-    id: str
-    scopes: list[str]
-    campaigns: list[str] | None
-    note: str
-    created: datetime | None
-    expires: datetime | None
-    revoked: datetime | None
-    by: str
-    revoked_by: str
-    replaces: str
     state: str
 
 

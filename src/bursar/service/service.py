@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -40,7 +41,7 @@ class RecentIds:
         self._campaigns: dict[str, str] = {}
         self._order: deque[str] = deque()
 
-    def note(self, decision: str, campaign: str) -> None:
+    def add(self, decision: str, campaign: str) -> None:
         """Remember a decision, and forget the oldest if there are too many."""
         self._campaigns[decision] = campaign
         self._order.append(decision)
@@ -136,6 +137,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _READERS = 8  # threads that look things up
+_PING_SECONDS = 1.0  # for which the result of a ping stands
 
 
 class Service:
@@ -160,6 +162,8 @@ class Service:
         self.signer = TokenSigner(self.store)
         self.recent = RecentIds()
         self.stopping = False
+        self._ping_time = -_PING_SECONDS
+        self._ping_error: BursarError | None = None
         self._closed = False
         self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="look")
         self._campaigns: dict[str, Campaign] = {}
@@ -236,6 +240,27 @@ class Service:
         result = await self.run_in_thread(function, *args, **kwargs)
         self._ring(name)
         return result
+
+    async def check_writable(self) -> None:
+        """Raise unless the store could be written within the last second.
+
+        Requests without a key end here, so they must not make the disk work.
+        """
+        if time.monotonic() - self._ping_time >= _PING_SECONDS:
+            self._ping_time = time.monotonic()
+            self._ping_error = None
+            try:
+                await self.run_in_thread(self.ping)
+            except BursarError as error:
+                self._ping_error = error
+        if self._ping_error is not None:
+            raise self._ping_error
+
+    def ping(self) -> None:
+        """Write a row, and measure how long that takes; blocks."""
+        start = time.perf_counter()
+        self.store.ping()
+        self.metrics.observe_sync(time.perf_counter() - start)
 
     # watching
 

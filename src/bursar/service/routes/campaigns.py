@@ -1,99 +1,96 @@
-"""Campaigns: made, listed, looked at, changed."""
+"""Campaigns and their arms: created, listed, shown, changed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
-from starlette.requests import Request
 
 from bursar.campaign import Campaign
 from bursar.errors import CorruptLedger, InvalidInput, NewerSchema
 from bursar.formatting import to_plain
 from bursar.service.auth import require
-from bursar.service.requests import (
-    read_body,
-    read_int,
-    request_author,
-    request_campaign,
-    request_version,
-)
+from bursar.service.operation import CAMPAIGN, Call, H, OperationLink, operation
+from bursar.service.requests import IF_MATCH, IF_MATCH_REQUIRED, request_version
 from bursar.service.responses import BytesResponse, json_response
 from bursar.service.schemas import (
     ActRequest,
+    ArmBody,
     ArmChangeRequest,
+    ArmPage,
+    AuthorQuery,
+    CampaignBody,
+    CampaignPage,
+    CampaignQuery,
     ChangeRequest,
     NewArmRequest,
     NewCampaignRequest,
     ReconciliationRequest,
+    StatusBody,
 )
 
 if TYPE_CHECKING:
     from bursar.service.service import Service
 
-__all__ = [
-    "add_arm",
-    "change_arm",
-    "change_campaign",
-    "close_campaign",
-    "create_campaign_route",
-    "list_arms",
-    "list_campaigns",
-    "pause_campaign",
-    "reconcile_campaign",
-    "resume_campaign",
-    "retire_arm",
-    "show_campaign",
-    "show_state",
-]
-
-_NEW = msgspec.json.Decoder(NewCampaignRequest)
-_CHANGE = msgspec.json.Decoder(ChangeRequest)
-_ACT = msgspec.json.Decoder(ActRequest)
-_GAP = msgspec.json.Decoder(ReconciliationRequest)
-_PLAIN = frozenset(("name", "budget", "arms", "by"))
+_ETAG = {"ETag": "Version of the campaign, for If-Match"}
+_ARM_CODES = ("unknown-arm", "stale-version")
+_ARM_LINK = OperationLink(
+    "changeArm", {"campaign": "$request.path.campaign", "arm": "$response.body#/key"}
+)
+_CAMPAIGN_LINKS = tuple(
+    OperationLink(name, {"campaign": "$response.body#/name"}) for name in ("ask", "showCampaign")
+)
+_NOT_RULES = frozenset(("name", "budget", "arms", "by"))
 
 
-async def create_campaign_route(service: Service, request: Request) -> BytesResponse:
-    """Make a campaign; the same again is answered like the first time, but with 200."""
-    require(request, "admin")
-    given = await read_body(request, _NEW)
-    by = request_author(require(request, "admin", given.name), given.by)
+@operation(
+    "POST", "/v1/campaigns", "Make a campaign", "admin", {201: CampaignBody, 200: CampaignBody},
+    takes=NewCampaignRequest, codes=("campaign-exists",), links=_CAMPAIGN_LINKS,
+    response_headers=_ETAG | {"Location": "Where it is"},
+)  # fmt: skip
+async def create_campaign(call: Call[NewCampaignRequest]) -> BytesResponse:
+    """Create a campaign; repeating the call returns it with status 200."""
+    service, given = call.service, call.given
+    require(call.request, "admin", given.name)
     arms = {one.key: one.max_cost for one in given.arms}
     if len(arms) < len(given.arms):
         raise InvalidInput("arms must have different keys, got one of them twice")
     rules = {
         field: value
         for field in given.__struct_fields__
-        if field not in _PLAIN and (value := getattr(given, field)) is not msgspec.UNSET
+        if field not in _NOT_RULES and (value := getattr(given, field)) is not msgspec.UNSET
     }
+    rules |= {"storage": service.store, "by": call.author(given.by)}
 
-    def make() -> tuple[bool, dict[str, Any]]:
-        before = given.name in service.names()
-        Campaign(given.name, given.budget, arms, storage=service.store, by=by, **rules)
-        return before, campaign_body(service.campaign(given.name))
+    def create() -> tuple[bool, dict[str, Any]]:
+        existed = given.name in service.names()
+        Campaign(given.name, given.budget, arms, **rules)
+        return existed, _campaign_body(service.campaign(given.name))
 
-    before, facts = await service.run_in_thread(make)
-    place = f"/v1/campaigns/{quote(given.name, safe='')}".encode()
-    return json_response(facts, 200 if before else 201, (b"location", place), _etag(facts))
+    existed, body = await service.run_in_thread(create)
+    location = f"/v1/campaigns/{quote(given.name, safe='')}".encode()
+    return json_response(body, 200 if existed else 201, (b"location", location), _etag(body))
 
 
-async def list_campaigns(service: Service, request: Request) -> BytesResponse:
-    """Return campaigns by name, a page at a time."""
-    key = require(request, "read")
-    limit = read_int(request, "limit", 100, 1, 500)
-    after = request.query_params.get("after", "")
+@operation(
+    "GET", "/v1/campaigns", "Return campaigns by name, a page at a time", "read", CampaignPage,
+    takes=CampaignQuery,
+)  # fmt: skip
+async def list_campaigns(call: Call[CampaignQuery]) -> BytesResponse:
+    """Return a page of campaigns by name."""
+    service, given = call.service, call.given
     names = await service.run_in_thread(service.names)
-    seen = sorted(name for name in names if key.sees(name) and name > after)
-    page = seen[:limit]
-    found, damaged = await service.run_in_thread(_standing, service, page)
-    last = page[-1] if len(seen) > limit else None
+    seen = sorted(name for name in names if call.key.sees(name) and name > given.after)
+    page = seen[: given.limit]
+    found, damaged = await service.run_in_thread(_find_statuses, service, page)
+    last = page[-1] if len(seen) > given.limit else None
     return json_response({"campaigns": found, "damaged": damaged, "next": last})
 
 
-def _standing(service: Service, names: list[str]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return how campaigns stand, and those that cannot be read: one must not hide the others."""
+def _find_statuses(service: Service, names: list[str]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the status of campaigns, and the names of those that cannot be read."""
     found, damaged = [], []
     for name in names:
         try:
@@ -103,147 +100,139 @@ def _standing(service: Service, names: list[str]) -> tuple[list[dict[str, Any]],
     return found, damaged
 
 
-async def show_campaign(service: Service, request: Request) -> BytesResponse:
-    """Return a campaign: its money, its rules and what an operator should know."""
-    name: str = request.path_params["campaign"]
-    require(request, "read", name)
-    facts = await service.run_in_thread(lambda: campaign_body(service.campaign(name)))
-    return json_response(facts, 200, _etag(facts))
+@operation(
+    "GET", CAMPAIGN, "Return a campaign: its money, rules and alarms", "read", CampaignBody,
+    response_headers=_ETAG,
+)  # fmt: skip
+async def show_campaign(call: Call[Any]) -> BytesResponse:
+    """Return a campaign: its money, its rules and its alarms."""
+    service, name = call.service, call.campaign
+    body = await service.run_in_thread(lambda: _campaign_body(service.campaign(name)))
+    return json_response(body, 200, _etag(body))
 
 
-async def show_state(service: Service, request: Request) -> BytesResponse:
-    """Return how a campaign stands, for those who look often."""
-    name: str = request.path_params["campaign"]
-    require(request, "read", name)
-    facts = await service.run_in_thread(lambda: service.campaign(name).status().as_dict())
-    return json_response(facts, 200, _etag(facts))
+@operation(
+    "GET", f"{CAMPAIGN}/state", "Return how a campaign stands", "read", StatusBody,
+    response_headers=_ETAG,
+)  # fmt: skip
+async def show_state(call: Call[None]) -> BytesResponse:
+    """Return the status of a campaign, which is cheaper than all of it."""
+    campaign = await call.open_campaign()
+    body = (await call.service.run_in_thread(campaign.status)).as_dict()
+    return json_response(body, 200, _etag(body))
 
 
-async def change_campaign(service: Service, request: Request) -> BytesResponse:
-    """Change budget and caps, all or nothing, from a version that is still the newest."""
-    name: str = request.path_params["campaign"]
-    key = require(request, "admin", name)
-    version = request_version(request, required=True)
-    given = await read_body(request, _CHANGE)
+def _campaign_body(campaign: Campaign) -> dict[str, Any]:
+    body = campaign.status().as_dict()
+    return body | {"config": to_plain(campaign.config.body()), "alarms": campaign.alarms}
+
+
+def _etag(body: dict[str, Any]) -> tuple[bytes, bytes]:
+    return b"etag", b'"%d"' % body["version"]
+
+
+@operation(
+    "PATCH", CAMPAIGN, "Change budget and caps, all or nothing", "admin", CampaignBody,
+    takes=ChangeRequest, headers=(IF_MATCH_REQUIRED,), response_headers=_ETAG,
+    codes=("unknown-arm", "stale-version", "precondition-required"),
+)  # fmt: skip
+async def change_campaign(call: Call[ChangeRequest]) -> BytesResponse:
+    """Change budget and caps together if the caller knows the newest version."""
+    request_version(call.request, required=True)
+    given = call.given
     if given.budget is None and not given.caps:
         raise InvalidInput("a change must have a budget, caps or both, got neither")
-    verb = (await service.find_campaign(name)).change
-    by = request_author(key, given.by)
-    await service.change(
-        name, verb, budget=given.budget, caps=given.caps, by=by, if_version=version
-    )
-    return await _after(service, name)
+    await _change(call, "change", by=given.by, budget=given.budget, caps=given.caps)
+    return await show_campaign(call)
 
 
-async def pause_campaign(service: Service, request: Request) -> BytesResponse:
-    """Grant no asks until resumed."""
-    return await _act(service, request, "pause")
+def _action(word: str, summary: str, takes: type = ActRequest) -> Callable[[H], H]:
+    return operation(
+        "POST", f"{CAMPAIGN}:{word}", summary, "admin", CampaignBody, takes=takes,
+        codes=("stale-version", "not-active"), headers=(IF_MATCH,), response_headers=_ETAG,
+    )  # fmt: skip
 
 
-async def resume_campaign(service: Service, request: Request) -> BytesResponse:
+@_action("pause", "Grant no asks until resumed")
+async def pause_campaign(call: Call[ActRequest]) -> BytesResponse:
+    """Grant no asks until the campaign is resumed."""
+    await _change(call, "pause", by=call.given.by)
+    return await show_campaign(call)
+
+
+@_action("resume", "Grant asks again")
+async def resume_campaign(call: Call[ActRequest]) -> BytesResponse:
     """Grant asks again."""
-    return await _act(service, request, "resume")
+    await _change(call, "resume", by=call.given.by)
+    return await show_campaign(call)
 
 
-async def close_campaign(service: Service, request: Request) -> BytesResponse:
-    """Close a campaign for good; outcomes are still booked."""
-    return await _act(service, request, "end")
+@_action("close", "Close a campaign for good")
+async def close_campaign(call: Call[ActRequest]) -> BytesResponse:
+    """Close a campaign for good; outcomes are still recorded."""
+    await _change(call, "end", by=call.given.by)
+    return await show_campaign(call)
 
 
-async def reconcile_campaign(service: Service, request: Request) -> BytesResponse:
-    """Count what was spent since the backup that a campaign was restored from."""
-    name: str = request.path_params["campaign"]
-    key = require(request, "admin", name)
-    given = await read_body(request, _GAP)
-    verb = (await service.find_campaign(name)).reconcile
-    by, version = request_author(key, given.by), request_version(request)
-    await service.change(name, verb, given.gap, by=by, if_version=version)
-    return await _after(service, name)
+@_action("reconcile", "Count what was spent since the backup", ReconciliationRequest)
+async def reconcile_campaign(call: Call[ReconciliationRequest]) -> BytesResponse:
+    """Count what was spent since the backup that the campaign was restored from."""
+    await _change(call, "reconcile", call.given.gap, by=call.given.by)
+    return await show_campaign(call)
 
 
-async def _act(service: Service, request: Request, verb: str) -> BytesResponse:
-    name: str = request.path_params["campaign"]
-    key = require(request, "admin", name)
-    given = await read_body(request, _ACT)
-    done = getattr(await service.find_campaign(name), verb)
-    await service.change(
-        name, done, by=request_author(key, given.by), if_version=request_version(request)
-    )
-    return await _after(service, name)
-
-
-async def _after(service: Service, name: str) -> BytesResponse:
-    facts = await service.run_in_thread(lambda: campaign_body(service.campaign(name)))
-    return json_response(facts, 200, _etag(facts))
-
-
-def campaign_body(campaign: Campaign) -> dict[str, Any]:
-    """Return all about a campaign that is not its arms or its log."""
-    facts = campaign.status().as_dict()
-    return facts | {"config": to_plain(campaign.config.body()), "alarms": campaign.alarms}
-
-
-def _etag(facts: dict[str, Any]) -> tuple[bytes, bytes]:
-    return b"etag", b'"%d"' % facts["version"]
-
-
-# ==== service.arms
-# Arms of a campaign: looked at, added, paused, resumed, retired.
-
-_ARMS_NEW = msgspec.json.Decoder(NewArmRequest)
-_ARMS_CHANGE = msgspec.json.Decoder(ArmChangeRequest)
-
-
-async def list_arms(service: Service, request: Request) -> BytesResponse:
+@operation("GET", f"{CAMPAIGN}/arms", "Return all arms and what was learned", "read", ArmPage)
+async def list_arms(call: Call[None]) -> BytesResponse:
     """Return all arms with counts, money, means and intervals."""
-    name = request_campaign(request, "read")
-    found = await service.run_in_thread((await service.find_campaign(name)).arms)
+    found = await call.service.run_in_thread((await call.open_campaign()).arms)
     return json_response({"arms": [arm.as_dict() for arm in found]})
 
 
-async def add_arm(service: Service, request: Request) -> BytesResponse:
+@operation(
+    "POST", f"{CAMPAIGN}/arms", "Add an arm", "admin", {201: ArmBody},
+    takes=NewArmRequest, codes=_ARM_CODES, headers=(IF_MATCH,), links=(_ARM_LINK,),
+)  # fmt: skip
+async def add_arm(call: Call[NewArmRequest]) -> BytesResponse:
     """Add an arm."""
-    name: str = request.path_params["campaign"]
-    key = require(request, "admin", name)
-    given = await read_body(request, _ARMS_NEW)
-    campaign = await service.find_campaign(name)
-    by, version = request_author(key, given.by), request_version(request)
-    await service.change(
-        name, campaign.add_arm, given.key, given.max_cost, by=by, if_version=version
-    )
-    return await _one(service, name, given.key, 201)
+    given = call.given
+    await _change(call, "add_arm", given.key, given.max_cost, by=given.by)
+    return await _arm_response(call, given.key, 201)
 
 
-async def change_arm(service: Service, request: Request) -> BytesResponse:
+@operation(
+    "PATCH", f"{CAMPAIGN}/arms/{{arm}}", "Pause an arm, or let it be chosen again", "admin",
+    ArmBody, takes=ArmChangeRequest, codes=_ARM_CODES, headers=(IF_MATCH,),
+)  # fmt: skip
+async def change_arm(call: Call[ArmChangeRequest]) -> BytesResponse:
     """Pause an arm, or let it be chosen again."""
-    name: str = request.path_params["campaign"]
-    key = require(request, "admin", name)
-    given = await read_body(request, _ARMS_CHANGE)
-    arm: str = request.path_params["arm"]
-    campaign = await service.find_campaign(name)
-    by, version = request_author(key, given.by), request_version(request)
+    given, arm = call.given, call.request.path_params["arm"]
     if given.state == "active":
-        await service.change(name, campaign.resume_arm, arm, by=by, if_version=version)
+        await _change(call, "resume_arm", arm, by=given.by)
     else:
-        await service.change(
-            name, campaign.pause_arm, arm, by=by, reason=given.reason, if_version=version
-        )
-    return await _one(service, name, arm)
+        await _change(call, "pause_arm", arm, by=given.by, reason=given.reason)
+    return await _arm_response(call, arm)
 
 
-async def retire_arm(service: Service, request: Request) -> BytesResponse:
-    """Choose an arm never again; one that is retired already stays so."""
-    name: str = request.path_params["campaign"]
-    key = require(request, "admin", name)
-    arm: str = request.path_params["arm"]
-    campaign = await service.find_campaign(name)
-    by, version = request_author(key, request.query_params.get("by", "")), request_version(request)
-    known = {one.key: one.state for one in await service.run_in_thread(campaign.arms)}
-    if known.get(arm) != "retired":
-        await service.change(name, campaign.retire_arm, arm, by=by, if_version=version)
-    return await _one(service, name, arm)
+@operation(
+    "DELETE", f"{CAMPAIGN}/arms/{{arm}}", "Choose an arm never again", "admin", ArmBody,
+    takes=AuthorQuery, codes=_ARM_CODES, headers=(IF_MATCH,),
+)  # fmt: skip
+async def retire_arm(call: Call[AuthorQuery]) -> BytesResponse:
+    """Never choose an arm again; repeating the call changes nothing."""
+    arm: str = call.request.path_params["arm"]
+    arms = await call.service.run_in_thread((await call.open_campaign()).arms)
+    if ("retired", arm) not in {(one.state, one.key) for one in arms}:
+        await _change(call, "retire_arm", arm, by=call.given.by)
+    return await _arm_response(call, arm)
 
 
-async def _one(service: Service, name: str, key: str, status: int = 200) -> BytesResponse:
-    arms = await service.run_in_thread((await service.find_campaign(name)).arms)
+async def _change(call: Call[Any], verb: str, *args: Any, by: str, **options: Any) -> None:
+    """Call a method of the campaign that changes it, if its version is the expected one."""
+    change = getattr(await call.open_campaign(), verb)
+    options |= {"by": call.author(by), "if_version": request_version(call.request)}
+    await call.service.change(call.campaign, change, *args, **options)
+
+
+async def _arm_response(call: Call[Any], key: str, status: int = 200) -> BytesResponse:
+    arms = await call.service.run_in_thread((await call.open_campaign()).arms)
     return json_response(next(arm for arm in arms if arm.key == key).as_dict(), status)

@@ -1,14 +1,13 @@
-"""Asks: which arm to play. The hot path of the service, together with outcomes."""
+"""Decisions: asked for, confirmed, settled, voided, corrected, shown; one or many at a time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from starlette.requests import Request
 
 from bursar.campaign import Campaign, Decision
 from bursar.campaign.commands import (
@@ -23,200 +22,221 @@ from bursar.campaign.events import GRANTS
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, InvalidInput
 from bursar.service.auth import require
+from bursar.service.operation import (
+    CAMPAIGN,
+    Call,
+    H,
+    OperationLink,
+    camel_case,
+    operation,
+)
 from bursar.service.requests import (
+    IDEMPOTENCY_KEY,
+    REQUEST_TIMEOUT,
     check_id,
     header,
     only_campaign,
-    read_body,
-    read_flag,
-    read_int,
-    request_author,
-    request_campaign,
     request_deadline,
-    resolve_decision,
 )
 from bursar.service.responses import JSON, BytesResponse, encode, json_response, problem_body
-from bursar.service.routes.events import page_of
+from bursar.service.routes.events import find_events
 from bursar.service.schemas import (
     ActRequest,
     AskRequest,
+    BatchResults,
     CorrectionRequest,
+    DecisionBody,
+    DecisionPage,
+    DecisionQuery,
+    ExplainedDecision,
     OutcomeReport,
     OutcomeRequest,
     OutcomesRequest,
     VoidManyRequest,
     VoidRequest,
+    WhyQuery,
     decision_body,
 )
 
 if TYPE_CHECKING:
     from bursar.service.service import Service
 
-__all__ = [
-    "REPLAYED",
-    "ask",
-    "confirm",
-    "correct",
-    "list_decisions",
-    "show_decision",
-    "tell",
-    "tell_many",
-    "void",
-    "void_many",
-]
-
-REPLAYED = (b"idempotency-replayed", b"true")
 _NEW = (JSON,)
-_AGAIN = (JSON, REPLAYED)
-_ASK = msgspec.json.Decoder(AskRequest)
+_REPLAYED = (JSON, (b"idempotency-replayed", b"true"))
+_REPLAYED_HEADER = {"Idempotency-Replayed": "true if this was answered before"}
+_QUEUED = ("overloaded", "deadline-passed", "stopping")
+_MOST = 1000  # decisions that one call may end
 
 
-async def ask(service: Service, request: Request) -> BytesResponse:
-    """Grant a decision, or n of them, their money held."""
-    name: str = request.path_params["campaign"]
-    require(request, "ask", name)
-    given = await read_body(request, _ASK)
-    key = _id_of(request, given)
+_GRANT = DecisionBody | DecisionPage
+_GRANT_LINKS = tuple(
+    OperationLink(name, {"id": "$response.body#/id"}) for name in ("tell", "void", "showDecision")
+)
+
+
+@operation(  # first, since routes are tried in this order and this is the busiest
+    "POST", f"{CAMPAIGN}/decisions", "Ask which arm to play, its money held; or n of them", "ask",
+    {201: _GRANT, 200: _GRANT}, takes=AskRequest, headers=(IDEMPOTENCY_KEY, REQUEST_TIMEOUT),
+    codes=("unknown-arm", "budget-exhausted", "not-active", "too-many-open",
+           "idempotency-mismatch", "policy-error", *_QUEUED),
+    links=_GRANT_LINKS, response_headers=_REPLAYED_HEADER,
+)  # fmt: skip
+async def ask(call: Call[AskRequest]) -> BytesResponse:
+    """Grant a decision, or n of them, and hold their money."""
+    service, name, given = call.service, call.campaign, call.given
+    id = _request_id(call)
     try:
         if given.n is not None or given.ids is not None:
-            return await _several(service, request, name, given, key)
-        work = ask_command(key, given.among, given.exclude, given.context)
-        decision = await service.submit(name, work, deadline=request_deadline(request))
+            return await _ask_many(call, id)
+        command = ask_command(id, given.among, given.exclude, given.context)
+        decision = await service.submit(name, command, deadline=request_deadline(call.request))
     except BursarError as error:
         service.metrics.count_asks(error.code)
         raise
-    request.scope["bursar.decision"] = decision.id
-    if key is None:
-        service.recent.note(decision.id, name)
+    call.request.scope["bursar.decision"] = decision.id
+    if id is None:
+        service.recent.add(decision.id, name)
     body = encode(decision_body(name, decision, service.signer))
     if decision.replayed:
         service.metrics.count_asks("replayed")
-        return BytesResponse(200, body, _AGAIN)
+        return BytesResponse(200, body, _REPLAYED)
     service.metrics.count_asks("granted")
     return BytesResponse(201, body, _NEW)
 
 
-def _id_of(request: Request, given: AskRequest) -> str | None:
-    """Return the id that the caller gave, in the body or as a header."""
-    key = header(request, b"idempotency-key")
-    if key is None or given.id is None or key == given.id:
-        return given.id if key is None else key
-    raise InvalidInput(f"id and Idempotency-Key must be the same, got {given.id!r} and {key!r}")
+def _request_id(call: Call[AskRequest]) -> str | None:
+    """Return the id that the caller chose, in the body or in a header."""
+    id, given = header(call.request, b"idempotency-key"), call.given.id
+    if id is None or given is None or id == given:
+        return given if id is None else id
+    raise InvalidInput(f"id and Idempotency-Key must be the same, got {given!r} and {id!r}")
 
 
-async def _several(
-    service: Service, request: Request, name: str, given: AskRequest, key: str | None
-) -> BytesResponse:
+async def _ask_many(call: Call[AskRequest], id: str | None) -> BytesResponse:
+    service, name, given = call.service, call.campaign, call.given
     ids = given.ids
-    if ids is None and key is not None:  # so that a batch that is sent again is the same batch
-        ids = [f"{key}.{number}" for number in range(1, (given.n or 0) + 1)]
+    if ids is None and id is not None:  # a repeated batch gets the same ids
+        ids = [f"{id}.{number}" for number in range(1, (given.n or 0) + 1)]
     elif given.id is not None:
         raise InvalidInput("give ids or id, not both: ids names each decision, id all of them")
     count = len(ids or ()) if given.n is None else given.n
-    work = ask_many_command(count, given.among, given.exclude, given.context, ids)
-    decisions = await service.submit(name, work, deadline=request_deadline(request))
-    again = sum(one.replayed for one in decisions)
-    service.metrics.count_asks("granted", len(decisions) - again)
-    service.metrics.count_asks("replayed", again)
+    command = ask_many_command(count, given.among, given.exclude, given.context, ids)
+    decisions = await service.submit(name, command, deadline=request_deadline(call.request))
+    replayed = sum(one.replayed for one in decisions)
+    service.metrics.count_asks("granted", len(decisions) - replayed)
+    service.metrics.count_asks("replayed", replayed)
     if ids is None:
         for one in decisions:
-            service.recent.note(one.id, name)
+            service.recent.add(one.id, name)
     body = encode({"decisions": [decision_body(name, one, service.signer) for one in decisions]})
-    if again and again == len(decisions):
-        return BytesResponse(200, body, _AGAIN)
+    if replayed and replayed == len(decisions):
+        return BytesResponse(200, body, _REPLAYED)
     return BytesResponse(201, body, _NEW)
 
 
-# ==== service.outcomes
-# Outcomes: what decisions cost and brought; confirmed, voided, corrected.
+def _decision_operation(
+    method: str, action: str, summary: str, scope: str, gives: Any, **more: Any
+) -> Callable[[H], H]:
+    """Declare an operation on one decision, at its own address and at that in its campaign."""
 
-_OUTCOME = msgspec.json.Decoder(OutcomeRequest)
-_VOID = msgspec.json.Decoder(VoidRequest)
-_CORRECTION = msgspec.json.Decoder(CorrectionRequest)
-_NOTHING = msgspec.json.Decoder(ActRequest)
+    def declare(run: H) -> H:
+        name = camel_case(run.__name__)
+        for prefix, suffix in (("/v1", ""), (CAMPAIGN, "InCampaign")):
+            path = f"{prefix}/decisions/{{id}}{action}"
+            operation(method, path, summary, scope, gives, name=name + suffix, **more)(run)
+        return run
 
-
-async def tell(service: Service, request: Request) -> BytesResponse:
-    """Book what a decision cost and brought; twice is once."""
-    name, key = await resolve_decision(service, request, "tell")
-    given = await read_body(request, _OUTCOME)
-    try:
-        config = (await service.find_campaign(name)).config
-        grant = None if given.token is None else service.signer.opened(name, key, given.token)
-        work = tell_command(
-            config, key, given.cost, given.reward, given.report_id, given.rounding, grant
-        )
-        told = await service.submit(name, work, urgent=True, deadline=request_deadline(request))
-    except BursarError as error:
-        service.metrics.count_outcomes(error.code)
-        raise
-    return _answered(service, name, told, "rewarded" if given.cost is None else "settled")
+    return declare
 
 
-async def confirm(service: Service, request: Request) -> BytesResponse:
-    """Say that the money of a decision is about to be spent."""
-    name, key = await resolve_decision(service, request, "tell")
-    await read_body(request, _NOTHING)
-    work = confirm_command(key)
-    return await _done(service, request, name, work, "confirmed")
-
-
-async def void(service: Service, request: Request) -> BytesResponse:
-    """Give the hold of a decision back."""
-    name, key = await resolve_decision(service, request, "tell")
-    given = await read_body(request, _VOID)
-    work = void_command(key, given.reason, request_author(request.scope["bursar.key"], given.by))
-    return await _done(service, request, name, work, "voided")
-
-
-async def correct(service: Service, request: Request) -> BytesResponse:
-    """Put an outcome right that was told wrongly."""
-    name, decision = await resolve_decision(service, request, "adjust")
-    key = require(request, "adjust", name)
-    given = await read_body(request, _CORRECTION)
-    work = correct_command(
-        (await service.find_campaign(name)).config, decision, given.cost, given.reward, given.reason,
-        request_author(key, given.by),
+def _outcome_operation(action: str, summary: str, scope: str, takes: type) -> Callable[[H], H]:
+    return _decision_operation(
+        "POST", f"/{action}", summary, scope, DecisionBody,
+        takes=takes, headers=(REQUEST_TIMEOUT,), response_headers=_REPLAYED_HEADER,
+        codes=("decision-unknown", "outcome-conflict", *_QUEUED),
     )  # fmt: skip
-    return await _done(service, request, name, work, "corrected")
 
 
-async def _done(
-    service: Service, request: Request, name: str, work: Any, kind: str
-) -> BytesResponse:
+@_outcome_operation(
+    "outcome", "Book what a decision cost and brought; twice is once", "tell", OutcomeRequest
+)
+async def tell(call: Call[OutcomeRequest]) -> BytesResponse:
+    """Record the cost and reward of a decision; repeating the call changes nothing."""
     try:
-        done = await service.submit(name, work, urgent=True, deadline=request_deadline(request))
+        command = await _tell_command(call.service, call.campaign, call.decision, call.given)
     except BursarError as error:
-        service.metrics.count_outcomes(error.code)
+        call.service.metrics.count_outcomes(error.code)
         raise
-    return _answered(service, name, done, kind)
+    return await _submit(call, command, "rewarded" if call.given.cost is None else "settled")
 
 
-def _answered(service: Service, name: str, decision: Decision, kind: str) -> BytesResponse:
-    body = encode(decision_body(name, decision))
-    if decision.replayed:
-        service.metrics.count_outcomes("replayed")
-        return BytesResponse(200, body, _AGAIN)
-    service.metrics.count_outcomes(kind)
-    return BytesResponse(200, body, _NEW)
+@_outcome_operation(
+    "confirm", "Say that the money of a decision is about to be spent", "tell", ActRequest
+)
+async def confirm(call: Call[ActRequest]) -> BytesResponse:
+    """Confirm that the money of a decision is about to be spent."""
+    return await _submit(call, confirm_command(call.decision), "confirmed")
 
 
-# ==== service.decisions
-# Decisions: looked at, one with its reasons, or many.
+@_outcome_operation("void", "Give the hold of a decision back", "tell", VoidRequest)
+async def void(call: Call[VoidRequest]) -> BytesResponse:
+    """Release the hold of a decision that was not used."""
+    command = void_command(call.decision, call.given.reason, call.author(call.given.by))
+    return await _submit(call, command, "voided")
 
 
-async def show_decision(service: Service, request: Request) -> BytesResponse:
+@_outcome_operation(
+    "correct", "Put an outcome right that was told wrongly", "adjust", CorrectionRequest
+)
+async def correct(call: Call[CorrectionRequest]) -> BytesResponse:
+    """Correct an outcome that was reported wrongly."""
+    given, config = call.given, (await call.open_campaign()).config
+    command = correct_command(
+        config, call.decision, given.cost, given.reward, given.reason, call.author(given.by)
+    )
+    return await _submit(call, command, "corrected")
+
+
+async def _tell_command(
+    service: Service, campaign: str, decision: str, given: OutcomeRequest | OutcomeReport
+) -> Any:
+    config = (await service.find_campaign(campaign)).config
+    token = given.token
+    grant = None if token is None else service.signer.opened(campaign, decision, token)
+    return tell_command(
+        config, decision, given.cost, given.reward, given.report_id, given.rounding, grant
+    )
+
+
+async def _submit(call: Call[Any], command: Any, kind: str) -> BytesResponse:
+    """Execute a command on a decision before queued asks, since it may free money."""
+    metrics, deadline = call.service.metrics, request_deadline(call.request)
+    try:
+        decision: Decision = await call.service.submit(
+            call.campaign, command, urgent=True, deadline=deadline
+        )
+    except BursarError as error:
+        metrics.count_outcomes(error.code)
+        raise
+    metrics.count_outcomes("replayed" if decision.replayed else kind)
+    body = encode(decision_body(call.campaign, decision))
+    return BytesResponse(200, body, _REPLAYED if decision.replayed else _NEW)
+
+
+@_decision_operation(
+    "GET", "", "Return a decision as it stands, and why it was made", "read", ExplainedDecision,
+    takes=WhyQuery, codes=("decision-unknown",),
+)  # fmt: skip
+async def show_decision(call: Call[WhyQuery]) -> BytesResponse:
     """Return a decision as it stands; with ``why``, what was known when it was made."""
-    name, key = await resolve_decision(service, request, "read")
-    campaign = await service.find_campaign(name)
-    why = read_flag(request, "why")
+    service, campaign = call.service, await call.open_campaign()
 
     def look() -> dict[str, Any]:
-        found: dict[str, Any] = msgspec.structs.asdict(
-            decision_body(name, campaign.decision(key), service.signer)
-        )
-        if why:
-            explanation = campaign.explain(key)
+        decision = campaign.decision(call.decision)
+        body = decision_body(call.campaign, decision, service.signer)
+        found: dict[str, Any] = msgspec.structs.asdict(body)
+        if call.given.why == "true":
+            explanation = campaign.explain(call.decision)
             if not explanation.verified:
                 service.metrics.count_mismatches()
             found["why"] = explanation.as_dict()
@@ -225,139 +245,123 @@ async def show_decision(service: Service, request: Request) -> BytesResponse:
     return json_response(await service.run_in_thread(look))
 
 
-async def list_decisions(service: Service, request: Request) -> BytesResponse:
-    """Return decisions, oldest first, a page at a time; open ones only if so wanted."""
-    name = request_campaign(request, "read")
-    limit = read_int(request, "limit", 100, 1, 1000)
-    after = read_int(request, "after", 0, 0, 10**17)
-    only_open = read_flag(request, "open")
-    campaign = await service.find_campaign(name)
-    look = _open if only_open else _all
-    found, more = await service.run_in_thread(look, campaign, after, limit)
-    return json_response({"decisions": found, "next": found[-1].seq if more else None})
-
-
-def _open(campaign: Campaign, after: int, limit: int) -> tuple[list[Any], bool]:
-    later = [one for one in campaign.holds() if one.seq > after]
-    return [decision_body(campaign.name, one) for one in later[:limit]], len(later) > limit
-
-
-def _all(campaign: Campaign, after: int, limit: int) -> tuple[list[Any], bool]:
-    asked, more = page_of(campaign, after, limit, GRANTS)
-    found = [decision_body(campaign.name, campaign.decision(one.decision)) for one in asked]
-    return found, more is not None
-
-
-# ==== service.batches
-# Many outcomes at once: each is booked or refused by itself, all of a campaign with one commit.
-
-_OUTCOMES = msgspec.json.Decoder(OutcomesRequest)
-_VOIDS = msgspec.json.Decoder(VoidManyRequest)
-_MOST = 1000  # decisions that one call may end
-
-
-async def tell_many(service: Service, request: Request) -> BytesResponse:
-    """Book many outcomes; the answer has a result for each, in the same order."""
-    key = require(request, "tell")
-    given = (await read_body(request, _OUTCOMES)).outcomes
+@operation(
+    "POST", "/v1/outcomes:batch", "Book many outcomes", "tell", BatchResults,
+    takes=OutcomesRequest, codes=_QUEUED, headers=(REQUEST_TIMEOUT,),
+)  # fmt: skip
+async def tell_many(call: Call[OutcomesRequest]) -> BytesResponse:
+    """Record many outcomes; each succeeds or fails alone, in one commit for each campaign."""
+    service, given = call.service, call.given.outcomes
     results: list[Any] = [None] * len(given)
-    groups: dict[str, list[tuple[int, Any]]] = {}
-    owners = await _owners(service, given)
-    for place, one in enumerate(given):
+    commands: dict[str, list[tuple[int, Any]]] = {}
+    owners = await _find_owners(service, given)
+    for index, one in enumerate(given):
         try:
             check_id(one.decision)
             name = one.campaign or service.recent.get(one.decision)
-            name = name or only_campaign(key, one.decision, owners[one.decision])
-            require(request, "tell", name)
-            config = (await service.find_campaign(name)).config
-            work = tell_command(
-                config, one.decision, one.cost, one.reward, one.report_id, one.rounding,
-                None if one.token is None else service.signer.opened(name, one.decision, one.token),
-            )  # fmt: skip
-            groups.setdefault(name, []).append((place, work))
+            name = name or only_campaign(call.key, one.decision, owners[one.decision])
+            require(call.request, "tell", name)
+            command = await _tell_command(service, name, one.decision, one)
+            commands.setdefault(name, []).append((index, command))
         except BursarError as error:
-            results[place] = ("", error)
-    await asyncio.gather(
-        *(_serve(service, name, works, results, request_deadline(request))
-          for name, works in groups.items())
-    )  # fmt: skip
-    return json_response({"results": _results(service, request, results, "settled")})
+            results[index] = ("", error)
+    await asyncio.gather(*(_submit_all(call, *items, results) for items in commands.items()))
+    return _batch_response(call, results, "settled")
 
 
-async def void_many(service: Service, request: Request) -> BytesResponse:
-    """Give the holds of many decisions back: named ones, or those that are open for too long."""
-    name = request_campaign(request, "admin")
-    given = await read_body(request, _VOIDS)
-    by = request_author(request.scope["bursar.key"], given.by)
+@operation(
+    "GET", f"{CAMPAIGN}/decisions", "Return decisions", "read", DecisionPage, takes=DecisionQuery
+)
+async def list_decisions(call: Call[DecisionQuery]) -> BytesResponse:
+    """Return a page of decisions, oldest first; open ones only if wanted."""
+    find = _find_open if call.given.open == "true" else _find_all
+    campaign, given = await call.open_campaign(), call.given
+    found, more = await call.service.run_in_thread(find, campaign, given.after, given.limit)
+    bodies = [decision_body(call.campaign, one) for one in found]
+    return json_response({"decisions": bodies, "next": found[-1].seq if more else None})
+
+
+def _find_open(campaign: Campaign, after: int, limit: int) -> tuple[list[Decision], bool]:
+    later = [one for one in campaign.holds() if one.seq > after]
+    return later[:limit], len(later) > limit
+
+
+def _find_all(campaign: Campaign, after: int, limit: int) -> tuple[list[Decision], bool]:
+    grants, more = find_events(campaign, after, limit, GRANTS)
+    return [campaign.decision(one.decision) for one in grants], more is not None
+
+
+@operation(
+    "POST", f"{CAMPAIGN}/decisions:void", "Give the holds of many decisions back", "admin",
+    BatchResults, takes=VoidManyRequest, codes=_QUEUED, headers=(REQUEST_TIMEOUT,),
+)  # fmt: skip
+async def void_many(call: Call[VoidManyRequest]) -> BytesResponse:
+    """Release the holds of many decisions: of those given, or of all that are older than given."""
+    given, by = call.given, call.author(call.given.by)
     if (given.ids is None) == (given.older_than is None):
         raise InvalidInput("give ids or older_than, one of the two")
     ids = given.ids
     if ids is None:
         since = datetime.now(UTC) - timedelta(seconds=given.older_than or 0.0)
-        held = await service.run_in_thread((await service.find_campaign(name)).holds)
+        held = await call.service.run_in_thread((await call.open_campaign()).holds)
         ids = [one.id for one in held if one.at <= since][:_MOST]
     results: list[Any] = [None] * len(ids)
-    works = []
-    for place, one in enumerate(ids):
+    commands = []
+    for index, one in enumerate(ids):
         try:
-            works.append((place, void_command(check_id(one), given.reason, by)))
+            commands.append((index, void_command(check_id(one), given.reason, by)))
         except BursarError as error:
-            results[place] = (name, error)
-    await _serve(service, name, works, results, request_deadline(request))
-    return json_response({"results": _results(service, request, results, "voided")})
+            results[index] = (call.campaign, error)
+    await _submit_all(call, call.campaign, commands, results)
+    return _batch_response(call, results, "voided")
 
 
-async def _owners(service: Service, given: Sequence[OutcomeReport]) -> dict[str, list[str]]:
-    """Return the campaigns of decisions that came without one and are not remembered."""
-    lost = {
+async def _find_owners(service: Service, given: list[OutcomeReport]) -> dict[str, list[str]]:
+    """Return the campaigns of decisions that came without one and are not recent."""
+    unknown = {
         one.decision
         for one in given
         if one.campaign is None
         and service.recent.get(one.decision) is None
         and one.decision.isprintable()
     }
-    if not lost:
+    if not unknown:
         return {}
     find = service.store.find_campaigns
-    return await service.run_in_thread(lambda: {one: find(one) for one in lost})
+    return await service.run_in_thread(lambda: {one: find(one) for one in unknown})
 
 
-async def _serve(
-    service: Service,
-    name: str,
-    works: list[tuple[int, Any]],
-    results: list[Any],
-    deadline: float | None,
+async def _submit_all(
+    call: Call[Any], name: str, commands: list[tuple[int, Any]], results: list[Any]
 ) -> None:
-    """Do works of one campaign in one transaction; put what came of each into its place."""
+    """Execute commands of one campaign in one transaction; set the result of each."""
 
-    def each(transaction: Transaction) -> list[Any]:
+    def execute(transaction: Transaction) -> list[Any]:
         found: list[Any] = []
-        for _, work in works:
+        for _, command in commands:
             try:
-                found.append(work(transaction))
+                found.append(command(transaction))
             except BursarError as error:
                 found.append(error)
         return found
 
     try:
-        found = await service.submit(name, each, urgent=True, deadline=deadline)
+        deadline = request_deadline(call.request)
+        found = await call.service.submit(name, execute, urgent=True, deadline=deadline)
     except BursarError as error:
-        found = [error] * len(works)
-    for (place, _), one in zip(works, found, strict=True):
-        results[place] = (name, one)
+        found = [error] * len(commands)
+    for (index, _), one in zip(commands, found, strict=True):
+        results[index] = (name, one)
 
 
-def _results(
-    service: Service, request: Request, results: list[Any], kind: str
-) -> list[dict[str, Any]]:
-    shown_ones = []
+def _batch_response(call: Call[Any], results: list[Any], kind: str) -> BytesResponse:
+    metrics, bodies = call.service.metrics, []
     for name, one in results:
         if isinstance(one, BursarError):
-            service.metrics.count_outcomes(one.code)
-            problem = problem_body(one, request.scope, service.config)
-            shown_ones.append({"status": problem["status"], "problem": problem})
+            metrics.count_outcomes(one.code)
+            problem = problem_body(one, call.request.scope, call.service.config)
+            bodies.append({"status": problem["status"], "problem": problem})
         else:
-            service.metrics.count_outcomes("replayed" if one.replayed else kind)
-            shown_ones.append({"status": 200, "decision": decision_body(name, one)})
-    return shown_ones
+            metrics.count_outcomes("replayed" if one.replayed else kind)
+            bodies.append({"status": 200, "decision": decision_body(name, one)})
+    return json_response({"results": bodies})

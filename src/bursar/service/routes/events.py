@@ -1,45 +1,79 @@
-"""The log of a campaign: its events, those that changed rules or money, and what is to come.
+"""The log of a campaign: its events, the stream of new ones, exports, history and forecast.
 
-Events go over the wire as they are in the log: times in µs since 1970, money in units.
+Events are sent as they are in the log: times in µs since 1970, money in units.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import quote
 
 from starlette.concurrency import iterate_in_threadpool
-from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from bursar.campaign import Campaign
 from bursar.campaign.events import AUDITED
 from bursar.campaign.export import STREAM_FORMATS, stream_events
 from bursar.ledger import Event
-from bursar.service.auth import require
-from bursar.service.keys import Key
-from bursar.service.requests import header, read_choice, read_int, read_seconds, request_campaign
-from bursar.service.responses import BytesResponse, HTTPProblem, encode, json_response
+from bursar.service.operation import CAMPAIGN, Call, operation
+from bursar.service.responses import BytesResponse, encode, json_response
+from bursar.service.schemas import (
+    AuditQuery,
+    EventPage,
+    EventQuery,
+    ExportQuery,
+    ForecastBody,
+    ForecastQuery,
+    SeriesBody,
+    SeriesQuery,
+    StreamQuery,
+)
 
-if TYPE_CHECKING:
-    from bursar.service.service import Service
+_MEDIA = ("application/jsonl", "text/csv", "application/vnd.apache.parquet")  # of exports
+_MOST = 100_000  # events that one call reads at most
+_PIECE = 500  # events that a stream reads at a time
+_STREAM_HEADERS = {
+    "content-type": "text/event-stream",
+    "cache-control": "no-store",
+    "x-accel-buffering": "no",  # proxies must not wait for more
+}
 
-__all__ = ["MEDIA", "audit", "export", "forecast", "list_events", "page_of", "series", "stream"]
 
-MEDIA = ("application/jsonl", "text/csv", "application/vnd.apache.parquet")  # of exports
-_LOOKED = 100_000  # events that one call goes through at most
+@operation(
+    "GET", f"{CAMPAIGN}/events", "Return events of the log", "read", EventPage, takes=EventQuery
+)
+async def list_events(call: Call[EventQuery]) -> BytesResponse:
+    """Return a page of events, oldest first; of some kinds only if wanted."""
+    return await _event_page(call, call.given.kind)
 
 
-def page_of(
+@operation(
+    "GET", f"{CAMPAIGN}/audit", "Return events that changed rules or money by hand, and by whom",
+    "admin", EventPage, takes=AuditQuery,
+)  # fmt: skip
+async def audit(call: Call[AuditQuery]) -> BytesResponse:
+    """Return a page of the events by which people changed rules or money."""
+    return await _event_page(call, AUDITED)
+
+
+async def _event_page(call: Call[Any], kinds: Collection[str]) -> BytesResponse:
+    campaign, given = await call.open_campaign(), call.given
+    found, last = await call.service.run_in_thread(
+        find_events, campaign, given.after, given.limit, kinds
+    )
+    return json_response({"events": found, "next": last})
+
+
+def find_events(
     campaign: Campaign, after: int, limit: int, kinds: Collection[str]
 ) -> tuple[list[Event], int | None]:
-    """Return events after a number, and the number to go on from, or None at the end."""
+    """Return events after a number, and the number to continue after, or None at the end."""
     found: list[Event] = []
     last = after
-    for looked, event in enumerate(campaign.events(after)):
-        if len(found) == limit or looked == _LOOKED:
+    for count, event in enumerate(campaign.events(after)):
+        if len(found) == limit or count == _MOST:
             return found, last
         last = event.seq
         if not kinds or event.kind in kinds:
@@ -47,85 +81,26 @@ def page_of(
     return found, None
 
 
-async def list_events(service: Service, request: Request) -> BytesResponse:
-    """Return events, oldest first, a page at a time, of some kinds if so wanted."""
-    name = request_campaign(request, "read")
-    return await _page(service, request, name, request.query_params.getlist("kind"))
+@operation(
+    "GET", f"{CAMPAIGN}/events/stream", "Send events as they happen (server-sent events)", "read",
+    "text/event-stream", takes=StreamQuery, name="streamEvents",
+)  # fmt: skip
+async def stream(call: Call[StreamQuery]) -> StreamingResponse:
+    """Send events after ``Last-Event-ID`` (or ``after``), then each new one.
 
-
-async def audit(service: Service, request: Request) -> BytesResponse:
-    """Return the events that changed rules or money by hand, with who did it."""
-    name = request_campaign(request, "admin")
-    return await _page(service, request, name, AUDITED)
-
-
-async def _page(
-    service: Service, request: Request, name: str, kinds: Collection[str]
-) -> BytesResponse:
-    limit = read_int(request, "limit", 1000, 1, 10_000)
-    after = read_int(request, "after", 0, 0, 10**17)
-    campaign = await service.find_campaign(name)
-    found, more = await service.run_in_thread(page_of, campaign, after, limit, kinds)
-    return json_response({"events": found, "next": more})
-
-
-async def forecast(service: Service, request: Request) -> BytesResponse:
-    """Return what the rest of the budget may bring, and when it will be used up."""
-    name = request_campaign(request, "read")
-    days = read_seconds("days", request.query_params.get("days"))
-    campaign = await service.find_campaign(name)
-    return json_response((await service.run_in_thread(campaign.forecast, days)).as_dict())
-
-
-async def series(service: Service, request: Request) -> BytesResponse:
-    """Return the history of a campaign in at most so many points."""
-    name = request_campaign(request, "read")
-    points = read_int(request, "points", 500, 2, 2000)
-    await service.find_campaign(name)
-    return json_response(
-        await service.run_in_thread(lambda: service.series.get(name).as_dict(points))
-    )
-
-
-# ==== service.stream
-# The log as it grows: server-sent events, which a browser resumes by itself.
-
-_PIECE = 500  # events that are read at a time
-_HEADERS = {
-    "content-type": "text/event-stream",
-    "cache-control": "no-store",
-    "x-accel-buffering": "no",  # proxies must not wait for more
-}
-
-
-async def stream(service: Service, request: Request) -> StreamingResponse:
-    """Send events after ``Last-Event-ID`` (or ``after``), and then each as it happens.
-
-    Without either, only those that happen from now on.
+    Without either, only new events are sent.
     """
-    name: str = request.path_params["campaign"]
-    key = require(request, "read", name)
-    after: int | None = read_int(request, "after", -1, 0, 10**17)
-    last = header(request, b"last-event-id")
-    if last is not None:
-        if not (last.isascii() and last.isdigit() and len(last) <= 17):
-            raise HTTPProblem(
-                "invalid", f"Last-Event-ID must be the number of an event, got {last!r}"
-            )
-        after = int(last)
-    campaign = await service.find_campaign(name)
-    if after == -1:
-        after = (await service.run_in_thread(campaign.status)).seq
-    kinds = frozenset(request.query_params.getlist("kind"))
-    return StreamingResponse(_events(service, name, key, after or 0, kinds), headers=_HEADERS)
+    campaign, given = await call.open_campaign(), call.given
+    after = given.after if given.last_event_id < 0 else given.last_event_id
+    if after < 0:
+        after = (await call.service.run_in_thread(campaign.status)).seq
+    return StreamingResponse(_follow(call, campaign, after), headers=_STREAM_HEADERS)
 
 
-async def _events(
-    service: Service, name: str, key: Key, after: int, kinds: frozenset[str]
-) -> AsyncIterator[bytes]:
-    campaign = await service.find_campaign(name)
+async def _follow(call: Call[StreamQuery], campaign: Campaign, after: int) -> AsyncIterator[bytes]:
+    service, kinds = call.service, call.given.kind
     yield b"retry: 2000\n: events of the log follow\n\n"
-    async for newest in service.watch(name, key):
+    async for newest in service.watch(call.campaign, call.key):
         if newest is None:
             yield b": still here\n\n"
             continue
@@ -136,27 +111,50 @@ async def _events(
             if not piece:
                 break
             after = piece[-1].seq
-            text = b"".join(_text(one) for one in piece if not kinds or one.kind in kinds)
-            # what was left out must not be sent again, either, when the browser comes back
+            text = b"".join(_format_event(one) for one in piece if not kinds or one.kind in kinds)
+            # a browser that reconnects must not get the events that were left out, either
             yield text or b"id: %d\n: skipped\n\n" % after
 
 
-def _text(event: Event) -> bytes:
-    # JSON has no line breaks in it, so one line of data is enough
+def _format_event(event: Event) -> bytes:
+    # JSON has no line breaks, so one line of data is enough
     body = encode(event)
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.kind.encode(), body)
 
 
-async def export(service: Service, request: Request) -> StreamingResponse:
-    """Send the log as a file: lines of JSON, CSV or Parquet."""
-    name = request_campaign(request, "read")
-    kind = read_choice(request, "format", "jsonl", tuple(STREAM_FORMATS))
-    campaign = await service.find_campaign(name)
-    file_name = quote(f"{name}.{kind}", safe="")
+@operation(
+    "GET", f"{CAMPAIGN}/forecast", "Return what the rest of the budget may bring", "read",
+    ForecastBody, takes=ForecastQuery,
+)  # fmt: skip
+async def forecast(call: Call[ForecastQuery]) -> BytesResponse:
+    """Return what the rest of the budget may earn, and when it will be used up."""
+    campaign, days = await call.open_campaign(), call.given.days or None
+    return json_response((await call.service.run_in_thread(campaign.forecast, days)).as_dict())
+
+
+@operation(
+    "GET", f"{CAMPAIGN}/series", "Return the history of a campaign, thinned out", "read",
+    SeriesBody, takes=SeriesQuery,
+)  # fmt: skip
+async def series(call: Call[SeriesQuery]) -> BytesResponse:
+    """Return the history of a campaign in a limited number of points."""
+    await call.open_campaign()
+    cache, name, points = call.service.series, call.campaign, call.given.points
+    return json_response(await call.service.run_in_thread(lambda: cache.get(name).as_dict(points)))
+
+
+@operation(
+    "GET", f"{CAMPAIGN}/export", "Send the whole log as a file", "read", ", ".join(_MEDIA),
+    takes=ExportQuery, codes=("missing-extra",),
+)  # fmt: skip
+async def export(call: Call[ExportQuery]) -> StreamingResponse:
+    """Send the whole log as a file: lines of JSON, CSV or Parquet."""
+    kind = call.given.format
+    file_name = quote(f"{call.campaign}.{kind}", safe="")
     return StreamingResponse(
-        iterate_in_threadpool(stream_events(campaign, kind)),
+        iterate_in_threadpool(stream_events(await call.open_campaign(), kind)),
         headers={
-            "content-type": dict(zip(STREAM_FORMATS, MEDIA, strict=True))[kind],
+            "content-type": dict(zip(STREAM_FORMATS, _MEDIA, strict=True))[kind],
             "content-disposition": f"attachment; filename*=UTF-8''{file_name}",
         },
     )

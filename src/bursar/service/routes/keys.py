@@ -1,72 +1,56 @@
-"""Keys over HTTP: made, listed, rotated, revoked; nobody gives out more than they have."""
+"""Keys over HTTP: create, list, rotate, revoke. A key manages only keys with no more rights."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
-from starlette.requests import Request
 
-from bursar.service.auth import check_grant, require
+from bursar.service.auth import check_grant
 from bursar.service.keys import Key, new_key
-from bursar.service.requests import read_body
+from bursar.service.operation import Call, OperationLink, operation
 from bursar.service.responses import BytesResponse, json_response
-from bursar.service.schemas import NewKeyRequest, RotationRequest
-
-if TYPE_CHECKING:
-    from bursar.service.service import Service
-
-__all__ = ["create_key", "list_keys", "revoke_key", "rotate_key"]
-
-_NEW = msgspec.json.Decoder(NewKeyRequest)
-_ROTATION = msgspec.json.Decoder(RotationRequest)
+from bursar.service.schemas import KeyBody, KeyPage, NewKeyBody, NewKeyRequest, RotationRequest
 
 
-async def list_keys(service: Service, request: Request) -> BytesResponse:
-    """Return every key there is or was, without secrets."""
-    mine = require(request, "keys")
-    found = await service.run_in_thread(service.keys.list_all)
-    return json_response({"keys": [one.as_dict() for one in found if mine.covers(one)]})
+@operation("GET", "/v1/keys", "Return every key, without secrets", "keys", KeyPage)
+async def list_keys(call: Call[None]) -> BytesResponse:
+    """Return all keys that the caller may manage, expired and revoked ones too."""
+    found = await call.service.run_in_thread(call.service.keys.list_all)
+    return json_response({"keys": [one.as_dict() for one in found if call.key.covers(one)]})
 
 
-async def create_key(service: Service, request: Request) -> BytesResponse:
-    """Make a key; its token is told this once."""
-    mine = require(request, "keys")
-    given = await read_body(request, _NEW)
+@operation(
+    "POST", "/v1/keys", "Make a key; its token is told this once", "keys", {201: NewKeyBody},
+    takes=NewKeyRequest, links=(OperationLink("revokeKey", {"key": "$response.body#/id"}),),
+)  # fmt: skip
+async def create_key(call: Call[NewKeyRequest]) -> BytesResponse:
+    """Create a key; its token cannot be shown again."""
+    fields = msgspec.structs.asdict(call.given)
 
-    def make() -> tuple[Key, str]:
-        check_grant(
-            mine,
-            new_key(
-                given.scopes, campaigns=given.campaigns, note=given.note, expires=given.expires
-            ),
-        )
-        return service.keys.create(
-            given.scopes, campaigns=given.campaigns, note=given.note, expires=given.expires,
-            by=mine.id,
-        )  # fmt: skip
+    def create() -> tuple[Key, str]:
+        check_grant(call.key, new_key(**fields))
+        return call.service.keys.create(**fields, by=call.key.id)
 
-    key, token = await service.run_in_thread(make)
+    return _new_key_response(*await call.service.run_in_thread(create))
+
+
+@operation(
+    "POST", "/v1/keys/{key}:rotate", "Make a successor of a key", "keys", {201: NewKeyBody},
+    takes=RotationRequest, codes=("unknown-key",),
+)  # fmt: skip
+async def rotate_key(call: Call[RotationRequest]) -> BytesResponse:
+    """Create a successor of a key; the old one expires after the grace period."""
+    keys, run, id = call.service.keys, call.service.run_in_thread, call.request.path_params["key"]
+    check_grant(call.key, await run(keys.get, id))
+    return _new_key_response(*await run(keys.rotate, id, call.given.grace, call.key.id))
+
+
+@operation("DELETE", "/v1/keys/{key}", "End a key now", "keys", KeyBody, codes=("unknown-key",))
+async def revoke_key(call: Call[None]) -> BytesResponse:
+    """Revoke a key now."""
+    keys, run, id = call.service.keys, call.service.run_in_thread, call.request.path_params["key"]
+    check_grant(call.key, await run(keys.get, id))
+    return json_response((await run(keys.revoke, id, call.key.id)).as_dict())
+
+
+def _new_key_response(key: Key, token: str) -> BytesResponse:
     return json_response(key.as_dict() | {"token": token}, 201)
-
-
-async def rotate_key(service: Service, request: Request) -> BytesResponse:
-    """Make a successor of a key; the old one ends when its grace is over."""
-    mine = require(request, "keys")
-    given = await read_body(request, _ROTATION)
-    id: str = request.path_params["key"]
-    await _mine(service, mine, id)
-    key, token = await service.run_in_thread(service.keys.rotate, id, given.grace, mine.id)
-    return json_response(key.as_dict() | {"token": token}, 201)
-
-
-async def revoke_key(service: Service, request: Request) -> BytesResponse:
-    """End a key now."""
-    mine = require(request, "keys")
-    id: str = request.path_params["key"]
-    await _mine(service, mine, id)
-    return json_response((await service.run_in_thread(service.keys.revoke, id, mine.id)).as_dict())
-
-
-async def _mine(service: Service, mine: Key, id: str) -> None:
-    check_grant(mine, await service.run_in_thread(service.keys.get, id))
