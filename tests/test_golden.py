@@ -56,6 +56,8 @@ def differences(now: Any, then: Any, where: str = "") -> Iterator[str]:
     elif isinstance(now, float) and isinstance(then, float):
         if now != pytest.approx(then, rel=1e-9, abs=1e-12):
             yield f"{where}: {now!r}, was {then!r}"
+    elif isinstance(now, str) and str(then).replace("+00:00", "Z") == now:
+        return  # a time in UTC may be written either way
     elif now != then or type(now) is not type(then):
         yield f"{where}: {now!r:.200}, was {then!r:.200}"
 

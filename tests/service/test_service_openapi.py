@@ -12,8 +12,8 @@ from service_app import Api, api, service
 
 from bursar.service import schemas
 from bursar.service.openapi import make_document
-from bursar.service.routes import OPERATIONS
 from bursar.service.responses import PROBLEM_KINDS
+from bursar.service.routes import OPERATIONS
 
 __all__ = ["api", "service"]
 

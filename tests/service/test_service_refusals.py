@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -258,7 +259,7 @@ def test_a_ledger_that_fails_is_told_without_its_address(
     def broken(name: str) -> None:
         raise StorageUnavailable("'/home/ada/secret.db' could not be written: disk full")
 
-    monkeypatch.setattr(service.store, "session", broken)
+    monkeypatch.setattr(service.store, "open_writer", broken)
     for path, body in ((ASK, {}), (TELL, {"cost": "0.001"})):
         answer = made.post(path, body)
         problem = check_problem(answer, 503, "storage-unavailable")
@@ -282,7 +283,7 @@ def test_a_full_line_is_told_with_when_to_come_back(
     made: Api, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = made.ledger()
-    monkeypatch.setattr(service.office._lines["llm"], "_most", 0)
+    monkeypatch.setattr(service, "config", replace(service.config, queue=0))
     full = made.post(ASK, {})
     check_problem(full, 503, "overloaded")
     assert full.headers["retry-after"] == "1"
