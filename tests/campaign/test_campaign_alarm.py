@@ -164,7 +164,7 @@ def test_the_first_choice_after_a_reset_says_why() -> None:
     told = campaign.explain(decision)
     assert (decision.arm, told.how, told.verified) == ("small", "first", True)
     assert told.sentences[0] == (
-        "small was chosen because it is learned anew since its mean cost changed:"
+        "small was chosen because it is learned from scratch since its mean cost changed;"
         " every arm is tried once."
     )
 

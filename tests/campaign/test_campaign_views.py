@@ -236,11 +236,11 @@ def test_constrained_decisions_name_what_did_not_fit() -> None:
     why = campaign.explain(campaign.ask(id="d"))
     assert why.how == "only"
     assert why.constrained
-    assert why.option("big").why == "needs 4.00, 1.50 were left"
-    assert why.option("tiny").why == "needs 0.50, 0.10 were left of its cap"
+    assert why.option("big").why == "needs 4.00 and 1.50 was left"
+    assert why.option("tiny").why == "needs 0.50 and 0.10 was left of its cap"
     assert str(why) == (
         "small was the only arm that could be chosen."
-        " big needs 4.00, 1.50 were left; tiny needs 0.50, 0.10 were left of its cap."
+        " big needs 4.00 and 1.50 was left; tiny needs 0.50 and 0.10 was left of its cap."
     )
     assert len(held) == 2
 
@@ -301,8 +301,9 @@ def test_sentences_about_an_arm_that_was_tried_less() -> None:
         budget="500", arms={"small": "1", "large": "2"}, policy="omega-ucb:rho=0.25",
     )  # fmt: skip
     assert str(campaign.explain(campaign.ask())) == (
-        "large was chosen: it may bring up to 3.01 per unit spent, small at most 1.37."
-        " small looks better on average (1 against 0.733) but was tried 200 times, large only 3."
+        "large was chosen because it may earn up to 3.01 per unit spent, small at most 1.37."
+        " small looks better on average (1 against 0.733) but was tried 200 times, large"
+        " only 3 times."
     )
 
 
@@ -311,8 +312,8 @@ def test_sentences_about_the_best_arm() -> None:
         {"a": [("0.5", 0.9)] * 8, "b": [("0.5", 0.2)] * 8}, budget="500", arms={"a": "1", "b": "1"}
     )
     assert str(campaign.explain(campaign.ask())) == (
-        "a was chosen: it may bring up to 3.17 per unit spent, b at most 1.33."
-        " It also looks better on average (1.8 against 0.4), tried 8 times, b 8 times."
+        "a was chosen because it may earn up to 3.17 per unit spent, b at most 1.33."
+        " It also looks better on average (1.8 against 0.4); a was tried 8 times, b 8 times."
     )
 
 
@@ -320,7 +321,7 @@ def test_sentences_about_a_first_try_and_a_draw() -> None:
     campaign = Campaign("c", budget="50", arms={"a": "1", "b": "1"})
     campaign.ask()
     assert str(campaign.explain(campaign.ask())) == (
-        "b was chosen because it was never tried: every arm is tried once."
+        "b was chosen because it was never tried; every arm is tried once."
         " 1 of 2 arms were tried before."
     )
     campaign = played(
@@ -329,8 +330,8 @@ def test_sentences_about_a_first_try_and_a_draw() -> None:
     said = {str(campaign.explain(one)) for one in campaign.ask(20)}
     assert said == {
         "a was drawn at random: uniform gives 2 arms the same chance."
-        " It looks best on average: 1.8 per unit spent.",
-        "b was drawn at random: uniform gives 2 arms the same chance. Nothing is known of b yet.",
+        " It looks best on average, with 1.8 per unit spent.",
+        "b was drawn at random: uniform gives 2 arms the same chance. Nothing is known about b yet.",
     }
 
 
@@ -339,8 +340,9 @@ def test_sentences_about_free_arms() -> None:
         {"a": [("0", 0.9)] * 8, "b": [("0.5", 0.2)] * 8}, budget="500", arms={"a": "1", "b": "1"}
     )
     assert str(campaign.explain(campaign.ask())) == (
-        "a was chosen: nothing bounds yet what it may bring per unit spent, b brings at most 1.33."
-        " It also looks better on average (any amount against 0.4), tried 8 times, b 8 times."
+        "a was chosen because nothing limits yet what it may earn per unit spent; b may earn at most"
+        " 1.33."
+        " It also looks better on average (∞ against 0.4); a was tried 8 times, b 8 times."
     )
 
 
@@ -353,8 +355,8 @@ def test_sentences_about_a_tie() -> None:
     chosen, other = ("a", "b") if asked[0].arm == "a" else ("b", "a")
     counts = {"a": 8, "b": 7}
     assert str(campaign.explain(asked[0])) == (
-        f"{chosen} was chosen: nothing bounds yet what it or {other} may bring per unit spent:"
-        f" a tie, drawn. Neither has cost anything yet; {chosen} was tried {counts[chosen]} times,"
+        f"{chosen} was drawn from a tie: nothing limits yet what it or {other} may earn per unit"
+        f" spent. Neither has cost anything yet; {chosen} was tried {counts[chosen]} times,"
         f" {other} {counts[other]} times."
     )
 
@@ -371,8 +373,23 @@ def test_sentences_about_exploring() -> None:
     odd = next(why for why in explored if why.arm == "b" and why.policy_arm == "a")
     assert odd.propensity == pytest.approx(0.125)
     assert str(odd) == (
-        "b was explored: 25% of asks go to any of 2 arms at random, whatever they brought."
+        "b was explored: 25% of decisions go to any of 2 arms at random."
         " The policy would have chosen a."
+    )
+
+
+def test_records_have_short_reprs_and_escape_html() -> None:
+    campaign = played(
+        {"<b>": [("0.5", 0.9)] * 8, "b": [("0.5", 0.2)] * 8}, budget="500", currency="EUR",
+        arms={"<b>": "1", "b": "1"},
+    )  # fmt: skip
+    assert repr(campaign.status()) == "<Status c: active, 8.00 of 500.00 EUR spent, 0 open>"
+    assert repr(view(campaign, "b")) == "<ArmView b: active, 8 plays, 0.4 per unit spent>"
+    why = campaign.explain(campaign.ask(id="d1"))
+    assert repr(why) == f"<Explanation of d1: {why.sentences[0]}>"
+    assert why._repr_html_().startswith("<p>&lt;b&gt; was chosen because")
+    assert "<td>&lt;b&gt;</td><td>chosen</td><td>8</td><td>1.8</td><td>3.17</td>" in (
+        why._repr_html_()
     )
 
 
@@ -392,7 +409,7 @@ def test_a_policy_that_fails_is_explained(monkeypatch: pytest.MonkeyPatch) -> No
     assert why.how == "fallback"
     assert str(why) == (
         f"{decision.arm} was drawn at random among 2 arms because the policy failed"
-        " (ZeroDivisionError: oh). Money was checked as always."
+        " (ZeroDivisionError: oh). The budget was checked as usual."
     )
     later = campaign.explain(decision)  # the policy works again: nobody can make that choice again
     assert not later.verified
@@ -443,7 +460,7 @@ def test_a_log_that_was_changed_is_told() -> None:
     why = campaign.explain(decision)
     assert not why.verified
     assert why.sentences[2] == (
-        "Made again from the log, the choice would be a: this is not what the log says."
+        "Repeating the choice from the log gives a, which is not what the log says."
     )
 
 

@@ -24,8 +24,7 @@ from bursar.campaign.committer import Clock, Command, Committer, PendingCommand,
 from bursar.campaign.config import Config, check_text
 from bursar.campaign.creation import check_arm_key, create_campaign, open_store
 from bursar.campaign.decision import Decision, DecisionBlock, make_decision
-from bursar.campaign.explain import explain_decision
-from bursar.campaign.explanation import Explanation
+from bursar.campaign.explanation import Explanation, explain_decision
 from bursar.campaign.forecast import Forecast, make_forecast, make_forecast_input
 from bursar.campaign.outcomes import fits
 from bursar.campaign.records import OPEN

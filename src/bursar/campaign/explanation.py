@@ -1,45 +1,46 @@
-"""Why a decision was what it was: as data, and in two plain sentences."""
+"""Why a decision was made: the state before it, every arm in it, and the reason in sentences."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from html import escape
+from typing import NamedTuple
 
-from bursar.campaign.views import ArmView
-from bursar.formatting import to_plain
-from bursar.policies import Policy
+import numpy as np
 
-__all__ = [
-    "Explanation",
-    "Option",
-    "SentenceInput",
-    "format_index",
-    "join_words",
-    "write_sentences",
-]
+from bursar.campaign.audit import PastAsk, among_of, replay_ask, state_before
+from bursar.campaign.learner import CampaignLearner
+from bursar.campaign.records import Balance
+from bursar.campaign.state import State, day_of
+from bursar.campaign.views import ArmView, View, make_arm_views
+from bursar.formatting import format_number, format_percent, join_words, pluralize
+from bursar.ledger import Store
+from bursar.policies import Policy, kernels
+
+__all__ = ["Explanation", "Option", "explain_decision"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Option:
-    """An arm as it stood before a decision.
+    """An arm as it was before a decision.
 
     Attributes
     ----------
     arm : ArmView
         Counts, means and 95% intervals.
     status : str
-        chosen, open (it might have been), unaffordable, paused, retired or excluded.
+        chosen, open (it could have been chosen), unaffordable, paused, retired or excluded.
     why : str
-        Why it could not be chosen ("was paused", "needs 2.00, 1.50 were left"), or "".
+        Why it could not be chosen ("was paused", "needs 2.00 and 1.50 was left"), or "".
     tried : int
-        Plays that the policy counted: learned ones and those that waited for their outcome.
+        Plays that the policy counted: those learned from and those without an outcome.
     index : float or None
-        What the policy compared arms by: what the arm may bring per unit spent; None if the policy
-        has no index.
+        The index by which the policy compared arms, the most that the arm may earn per unit spent;
+        None if the policy has no index.
     reward_bound, cost_bound : float or None
         The parts of the index, for policies whose index is a bound of the reward over a bound of
         the cost.
@@ -58,9 +59,14 @@ class Option:
         """Key of the arm."""
         return self.arm.key
 
+    @property
+    def mean(self) -> float | None:
+        """Mean reward per unit spent; None before the first outcome."""
+        return None if self.arm.ratio is None else self.arm.ratio.value
 
-@dataclass(frozen=True)
-class Explanation:
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Explanation(View):
     """A decision and what was known when it was made.
 
     Attributes
@@ -68,7 +74,7 @@ class Explanation:
     decision, arm : str
         Its id, and the arm that was chosen.
     seq, seed : int
-        Number of its event and seed of the campaign: all that its random numbers depend on.
+        Number of its event and seed of the campaign: its random numbers depend on nothing else.
     at : datetime
         When it was made.
     policy : str
@@ -80,19 +86,19 @@ class Explanation:
     hold : Decimal
         What was reserved.
     propensity : float or None
-        How likely the arm was, if that is known.
+        Probability of the arm; None if it is unknown.
     constrained : bool
         Whether arms were left out because they did not fit into what was left.
     available : Decimal
-        What was left before it: of the budget, and of the cap of the day.
+        What was left before it of the budget and of the day's cap.
     policy_arm : str or None
-        What the policy itself wanted; differs from ``arm`` if that was explored.
+        The policy's own choice; differs from ``arm`` if that was explored.
     verified : bool
-        Whether asking again, with what was known then, gives what the log says in every bit.
+        Whether repeating the ask on the state before it gives exactly what the log says.
     options : tuple of Option
-        All arms there were.
+        All arms.
     sentences : tuple of str
-        The same for people.
+        The explanation in words.
     """
 
     decision: str
@@ -113,235 +119,360 @@ class Explanation:
 
     def option(self, key: str) -> Option:
         """Return one arm."""
-        return next(one for one in self.options if one.key == key)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the same as plain data."""
-        found: dict[str, Any] = to_plain(self)
-        return found
+        return next(option for option in self.options if option.key == key)
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
 
+    def __repr__(self) -> str:
+        return f"<Explanation of {self.decision}: {self.sentences[0]}>"
 
-# ==== campaign.wording
-# The sentences that say why an arm was chosen.
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in ("arm", "status", "tried", "mean", "index"))
+        rows = (
+            (one.key, one.why or one.status, f"{one.tried:,}", *map(format_number, numbers))
+            for one in self.options
+            for numbers in ((one.mean, one.index),)
+        )
+        cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        return f"<p>{escape(str(self))}</p><table><tr>{head}</tr>{body}</table>"
 
 
-class SentenceInput(NamedTuple):
+class _Limit(NamedTuple):
+    """What could be held before an ask: the rest of the budget, or of the day's cap if less."""
+
+    units: int
+    source: str  # " of the day's cap", or "" for the budget
+
+
+def explain_decision(store: Store, name: str, decision: str) -> Explanation:
+    """Explain a decision from the log."""
+    past = state_before(store, name, decision)
+    state, asked, config = past.state, past.asked, past.state.config
+    limit = _find_limit(state, asked.ts)
+    options = _make_options(past, limit)
+    how, wanted = _find_reason(past, options)
+    policy, coin = state.learner.policy, config.coin
+    verified, repeated = replay_ask(state, asked)  # last, because it changes the state
+    case = _Case(
+        arm=options[asked.body["arm"]],
+        options=options,
+        how=how,
+        policy=policy,
+        explore=config.explore,
+        wanted=wanted,
+        failure=past.failure,
+        left=coin.format(max(limit.units, 0)) + limit.source,
+        verified=verified,
+        repeated=repeated,
+    )
+    return Explanation(
+        decision=decision,
+        arm=case.arm.key,
+        seq=asked.seq,
+        seed=config.seed,
+        at=datetime.fromtimestamp(asked.ts / 1e6, UTC),
+        policy=config.policy,
+        how=how,
+        hold=coin.amount(asked.body["hold"]),
+        propensity=asked.body["p"],
+        constrained=asked.body["constrained"],
+        available=coin.amount(limit.units),
+        policy_arm=wanted,
+        verified=verified,
+        options=tuple(options),
+        sentences=_write_sentences(case),
+    )
+
+
+def _find_limit(state: State, ts: int) -> _Limit:
+    left = state.available
+    if state.day_cap is None:
+        return _Limit(left, "")
+    today = state.days.get(day_of(ts), Balance())
+    of_day = state.day_cap - today.spent - today.held
+    return _Limit(of_day, " of the day's cap") if of_day < left else _Limit(left, "")
+
+
+def _make_options(past: PastAsk, limit: _Limit) -> list[Option]:
+    state, asked = past.state, past.asked
+    among = among_of(state, asked)
+    statuses = [_find_status(state, number, among, limit) for number in range(len(state.arms))]
+    statuses[asked.body["arm"]] = ("chosen", "")
+    able = [number for number, (status, _) in enumerate(statuses) if status in ("chosen", "open")]
+    indices = _find_indices(state.learner, able)
+    return [
+        Option(
+            arm=view,
+            status=statuses[number][0],
+            why=statuses[number][1],
+            tried=int(state.learner.seen["n"][number]),
+            index=indices[number].value,
+            reward_bound=indices[number].reward_bound,
+            cost_bound=indices[number].cost_bound,
+        )
+        for number, view in enumerate(make_arm_views(state))
+    ]
+
+
+def _find_status(
+    state: State, number: int, among: tuple[str, ...] | None, limit: _Limit
+) -> tuple[str, str]:
+    """Return whether an arm could be chosen, and if not, why."""
+    arm, coin = state.arms[number], state.config.coin
+    if arm.state != "active":
+        return arm.state, f"was {arm.state}"
+    if among is not None and arm.key not in among:
+        return "excluded", "was not asked for"
+    hold, room = state.hold_of(number), arm.money.room()
+    if room is not None and hold > room and room <= limit.units:
+        left, source = room, " of its cap"
+    elif hold > limit.units:
+        left, source = limit
+    else:
+        return "open", ""
+    needs, rest = coin.format(hold), coin.format(max(left, 0))
+    return "unaffordable", f"needs {needs} and {rest} was left{source}"
+
+
+class _Index(NamedTuple):
+    value: float | None = None
+    reward_bound: float | None = None
+    cost_bound: float | None = None
+
+
+def _find_indices(learner: CampaignLearner, among: Sequence[int]) -> list[_Index]:
+    """Return the index of every arm in the user's units, as in a choice among some arms.
+
+    Arms count with their open decisions, as the policy sees them; an untried arm's is infinite.
+    """
+    policy, seen, plays = learner.policy, learner.seen, float(learner.game["plays"][0])
+    if policy.index is None or plays == 0.0:
+        return [_Index(None if policy.index is None else math.inf)] * seen.size
+    n = seen["n"]
+    tried, free = np.maximum(n, 1.0), np.maximum(n - policy.ddof, 1.0)
+    columns = (
+        n.copy(), seen["reward"] / tried, seen["cost"] / tried,
+        seen["reward_m2"] / free, seen["cost_m2"] / free,
+    )  # fmt: skip
+    p, scale = learner._kernel_params, learner.scale
+    mine = np.array([k for k in among if n[k] > 0.0], dtype=np.intp)
+    now = policy._now(p, plays, seen[mine], float(learner.game["spent"][0]))
+    values = scale.ratio_out(kernels.of(type(policy), "tabulate")(p, *columns, now))
+    indices = []
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for value, (count, r, c, vr, vc) in zip(values.tolist(), rows, strict=True):
+        bounds = policy.bounds(p, count, r, c, vr, vc, now) if count > 0.0 else None
+        if bounds is None:
+            indices.append(_Index(value))
+        else:
+            reward = scale.reward_low + scale.reward_width * bounds[0]
+            indices.append(_Index(value, reward, scale.cost_low + scale.cost_width * bounds[1]))
+    return indices
+
+
+def _find_reason(past: PastAsk, options: list[Option]) -> tuple[str, str | None]:
+    """Return how the arm was chosen (``Explanation.how``), and the policy's own choice."""
+    state, asked = past.state, past.asked
+    if past.failure is not None:
+        return "fallback", None
+    learner, explore = state.learner, state.config.explore
+    able = [number for number, one in enumerate(options) if one.status in ("chosen", "open")]
+    try:
+        among = None if len(able) == len(options) else able
+        wanted = options[learner.choose(among, asked.seq)].key
+    except Exception:  # a policy that fails now can still be explained
+        wanted = None
+    if len(able) == 1:
+        return "only", wanted
+    if explore > 0.0 and learner.uniform(asked.seq)[0] < explore:
+        return "explored", wanted
+    if learner.policy.index is not None and any(options[number].tried == 0 for number in able):
+        return "first", wanted
+    return ("index" if learner.policy.takes_largest_index else "drawn"), wanted
+
+
+_SENTENCES = {
+    # how the arm was chosen
+    "index": "{arm} was chosen because it may earn up to {bound} per unit spent, {second} at most"
+    " {second_bound}.",
+    "index, tie": "{arm} was drawn from a tie: it and {second} may each earn up to {bound} per unit"
+    " spent.",
+    "index, infinite": "{arm} was chosen because nothing limits yet what it may earn per unit"
+    " spent; {second} may earn at most {second_bound}.",
+    "index, infinite, tie": "{arm} was drawn from a tie: nothing limits yet what it or {equals} may"
+    " earn per unit spent.",
+    "first": "{arm} was chosen because it was never tried; every arm is tried once.",
+    "first, reset": "{arm} was chosen because it is learned from scratch since its mean {what}"
+    " changed; every arm is tried once.",
+    "first, tried": "{arm} was chosen although other arms were never tried.",
+    "drawn": "{arm} was drawn at random: {draw}.",
+    "explored": "{arm} was explored: {explore} of decisions go to any of {count} arms at random.",
+    "only": "{arm} was the only arm that could be chosen.",
+    "fallback": "{arm} was drawn at random among {count} arms because the policy failed"
+    " ({failure}).",
+    # how it compares with the others
+    "one left out": "{left_out} could not be chosen: it {why}.",
+    "left out": "{left_out} could not be chosen: they need more than the {left} that was left.",
+    "no outcome": "Nothing is known about {arm} yet: {waiting} for an outcome.",
+    "no other outcome": "{arm} earns {mean} per unit spent on average; nothing is known about"
+    " {second} yet.",
+    "worse, tried less": "{second} looks better on average ({second_mean} against {mean}) but was"
+    " tried {second_tried}, {arm} only {tried}.",
+    "worse": "{second} looks better on average ({second_mean} against {mean}), but the bounds"
+    " decide, not the averages.",
+    "equal": "Both earn {mean} per unit spent on average; {arm} was tried {tried}, {second}"
+    " {second_tried}.",
+    "equal, free": "Neither has cost anything yet; {arm} was tried {tried}, {second}"
+    " {second_tried}.",
+    "better": "It also looks better on average ({mean} against {second_mean}); {arm} was tried"
+    " {tried}, {second} {second_tried}.",
+    "tried": "{tried_arms} of {count} arms were tried before.",
+    "unknown": "Nothing is known about {arm} yet.",
+    "best": "It looks best on average, with {mean} per unit spent.",
+    "not best": "It earns {mean} per unit spent on average; {best} looks best, with {best_mean}.",
+    "wanted": "The policy would have chosen {wanted}.",
+    "wanted too": "The policy would have chosen it as well.",
+    "alone": "There is no other arm.",
+    "others": "{others}.",
+    "checked": "The budget was checked as usual.",
+    # what else there is to say
+    "changed": "Its {change}.",
+    "changed, mixed": "Its {change}; its averages mix both.",
+    "not verified": "Repeating the choice from the log gives {repeated}, which is not what the log"
+    " says.",
+}
+
+
+class _Case(NamedTuple):
     """What the sentences are about."""
 
     arm: Option
-    options: tuple[Option, ...]
+    options: list[Option]
     how: str
     policy: Policy
     explore: float
     wanted: str | None
     failure: str | None
-    left: str
-    left_by: str
+    left: str  # what was left of the budget or the day's cap
     verified: bool
-    now: str | None
+    repeated: str | None  # the arm that repeating the ask gives
 
     @property
-    def rivals(self) -> list[Option]:
-        """The others that might have been chosen."""
-        return [one for one in self.options if one.status == "open"]
+    def able(self) -> list[Option]:
+        """The chosen arm and then the others that could have been chosen."""
+        return [self.arm, *(one for one in self.options if one.status == "open")]
+
+    @property
+    def second(self) -> Option:
+        """The largest index beside the chosen arm; the arm itself if it was the only one."""
+        return max(self.able[1:] or [self.arm], key=lambda one: one.index or 0.0)
+
+    @property
+    def best(self) -> Option:
+        """The arm of the largest mean among those that could be chosen."""
+        return max(self.able, key=lambda one: -math.inf if one.mean is None else one.mean)
+
+    def with_status(self, *statuses: str) -> list[Option]:
+        """Return the arms that have one of some statuses."""
+        return [one for one in self.options if one.status in statuses]
 
 
-def write_sentences(case: SentenceInput) -> tuple[str, ...]:
-    """Return two sentences; more if the arm changed, or the choice made again differs."""
-    said = {
-        "index": _by_index,
-        "first": _first,
-        "drawn": _drawn,
-        "explored": _explored,
-        "only": _only,
-        "fallback": _fallback,
-    }[case.how](case) + _changed(case)
-    if case.verified or case.failure is not None:  # what failed then may work now
-        return said
-    other = "another" if case.now in (None, case.arm.key) else case.now
-    return (
-        *said,
-        f"Made again from the log, the choice would be {other}: this is not what the log says.",
-    )
+_OUT = ("unaffordable", "paused", "retired", "excluded")
 
 
-def format_index(value: float) -> str:
-    """Return a number for people: three digits, no more.
-
-    >>> format_index(31.24), format_index(0.004567), format_index(1234567.0), format_index(-2.0)
-    ('31.2', '0.00457', '1,230,000', '-2')
-    """
-    if not math.isfinite(value):
-        return "any amount" if value > 0 else "any loss"
-    if value == 0.0:
-        return "0"
-    places = 2 - math.floor(math.log10(abs(value)))
-    rounded = round(value, places)
-    text = f"{rounded:,.{max(places, 0)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+def _write_sentences(case: _Case) -> tuple[str, ...]:
+    """Return two sentences; more if the arm changed or repeating the choice gives another."""
+    keys = [_choose_reason(case), _choose_comparison(case)]
+    if case.arm.arm.changed:
+        keys.append("changed" if case.arm.arm.changed[0].reset else "changed, mixed")
+    if not case.verified and case.failure is None:  # a policy that failed then may work now
+        keys.append("not verified")
+    values = _describe(case)
+    return tuple(_SENTENCES[key].format(**values) for key in keys)
 
 
-def join_words(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence.
-
-    >>> join_words(["a", "b", "c"])
-    'a, b and c'
-    """
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
-
-
-def _by_index(case: SentenceInput) -> tuple[str, ...]:
+def _choose_reason(case: _Case) -> str:
     arm = case.arm
-    second = max(case.rivals, key=lambda one: one.index or 0.0)
-    mine, other = arm.index or 0.0, second.index or 0.0
-    if mine == other == math.inf:
-        equals = join_words([one.key for one in case.rivals if one.index == math.inf])
-        why = f"nothing bounds yet what it or {equals} may bring per unit spent: a tie, drawn"
-    elif mine == math.inf:
-        why = (
-            "nothing bounds yet what it may bring per unit spent,"
-            f" {second.key} brings at most {format_index(other)}"
-        )
-    elif mine == other:
-        why = f"it may bring up to {format_index(mine)} per unit spent, so may {second.key}: a tie, drawn"
-    else:
-        why = (
-            f"it may bring up to {format_index(mine)} per unit spent,"
-            f" {second.key} at most {format_index(other)}"
-        )
-    return f"{arm.key} was chosen: {why}.", _left_out(case) or _compared(case, second)
+    if case.how == "index":
+        tie = ", tie" if (arm.index or 0.0) == (case.second.index or 0.0) else ""
+        return f"index{', infinite' if arm.index == math.inf else ''}{tie}"
+    if case.how == "first" and arm.tried:
+        return "first, tried"
+    if case.how == "first" and any(change.reset for change in arm.arm.changed):
+        return "first, reset"
+    return case.how
 
 
-def _changed(case: SentenceInput) -> tuple[str, ...]:
-    """Return what had changed of the arm by then, if anything had."""
-    if not case.arm.arm.changed:
-        return ()
-    change = case.arm.arm.changed[0]
-    mixed = "" if change.reset else "; its averages mix both"
-    return (f"Its {change}{mixed}.",)
+def _choose_comparison(case: _Case) -> str:
+    arm, left_out = case.arm, case.with_status("unaffordable")
+    if case.how == "only":
+        return "others" if case.with_status(*_OUT) else "alone"
+    if left_out:
+        return "one left out" if len(left_out) == 1 else "left out"
+    if case.how == "index":
+        return _compare_means(arm, case.second)
+    if case.how == "drawn":
+        return "unknown" if arm.mean is None else "best" if case.best is arm else "not best"
+    if case.how == "explored":
+        return "wanted too" if case.wanted == arm.key else "wanted"
+    return "tried" if case.how == "first" else "checked"
 
 
-def _compared(case: SentenceInput, second: Option) -> str:
-    """Return how the chosen arm and the next best one look on average."""
-    arm = case.arm
-    if arm.arm.ratio is None:
-        waits = "one decision waits" if arm.tried == 1 else f"{arm.tried:,} decisions wait"
-        return f"Nothing is known of {arm.key} yet: {waits} for an outcome."
-    mine = arm.arm.ratio.value
-    if second.arm.ratio is None:
-        return f"{arm.key} brings {format_index(mine)} on average, of {second.key} nothing is known yet."
-    other = second.arm.ratio.value
-    if other > mine:
-        better = f"{second.key} looks better on average ({format_index(other)} against {format_index(mine)})"
-        if arm.tried < second.tried:
-            return (
-                f"{better} but was tried {_times(second.tried)}, {arm.key} only"
-                f" {_times(arm.tried) if arm.tried == 1 else format(arm.tried, ',')}."
-            )
-        return f"{better}, but the bounds decide, not the averages."
-    if other == mine:
-        alike = f"On average both bring {format_index(mine)}"
-        alike = "Neither has cost anything yet" if mine == math.inf else alike
-        return (
-            f"{alike}; {arm.key} was tried {_times(arm.tried)},"
-            f" {second.key} {_times(second.tried)}."
-        )
-    return (
-        f"It also looks better on average ({format_index(mine)} against {format_index(other)}),"
-        f" tried {_times(arm.tried)}, {second.key} {_times(second.tried)}."
-    )
+def _compare_means(arm: Option, second: Option) -> str:
+    if arm.mean is None:
+        return "no outcome"
+    if second.mean is None:
+        return "no other outcome"
+    if second.mean > arm.mean:
+        return "worse, tried less" if arm.tried < second.tried else "worse"
+    if second.mean == arm.mean:
+        return "equal, free" if arm.mean == math.inf else "equal"
+    return "better"
 
 
-def _left_out(case: SentenceInput) -> str:
-    """Return which arms money did not reach for, or nothing."""
-    dear = [one for one in case.options if one.status == "unaffordable"]
-    if not dear:
-        return ""
-    if len(dear) == 1:
-        return f"{dear[0].key} could not be chosen: it {dear[0].why}."
-    return (
-        f"{join_words([one.key for one in dear])} could not be chosen:"
-        f" they need more than the {case.left} that were left{case.left_by}."
-    )
+def _describe(case: _Case) -> dict[str, object]:
+    """Return every value that a sentence may name."""
+    arm, second, able = case.arm, case.second, case.able
+    left_out = case.with_status("unaffordable")
+    changes = arm.arm.changed
+    waiting = pluralize(arm.tried, "decision")
+    return {
+        "arm": arm.key,
+        "second": second.key,
+        "best": case.best.key,
+        "equals": join_words([one.key for one in able[1:] if one.index == math.inf]),
+        "bound": format_number(arm.index),
+        "second_bound": format_number(second.index),
+        "mean": format_number(arm.mean),
+        "second_mean": format_number(second.mean),
+        "best_mean": format_number(case.best.mean),
+        "tried": _format_times(arm.tried),
+        "second_tried": _format_times(second.tried),
+        "tried_arms": sum(one.tried > 0 for one in able),
+        "count": len(able),
+        "waiting": f"{waiting} {'waits' if arm.tried == 1 else 'wait'}",
+        "draw": case.policy.describe_draw(len(able)),
+        "explore": format_percent(case.explore, digits=3),
+        "failure": case.failure,
+        "wanted": case.wanted or "no arm",
+        "left_out": join_words([one.key for one in left_out]),
+        "why": left_out[0].why if left_out else "",
+        "left": case.left,
+        "others": _describe_others(case.with_status(*_OUT)),
+        "change": changes[0] if changes else "",
+        "what": next((change.what for change in changes if change.reset), ""),
+        "repeated": "another arm" if case.repeated in (None, arm.key) else case.repeated,
+    }
 
 
-def _first(case: SentenceInput) -> tuple[str, ...]:
-    able = [case.arm, *case.rivals]
-    tried = sum(one.tried > 0 for one in able)
-    change = next((one for one in case.arm.arm.changed if one.reset), None)
-    if change is not None and not case.arm.tried:
-        why = (
-            f"{case.arm.key} was chosen because it is learned anew since its mean {change.what}"
-            " changed: every arm is tried once."
-        )
-    elif case.arm.tried:
-        why = f"{case.arm.key} was chosen although arms wait for their first try."
-    else:
-        why = f"{case.arm.key} was chosen because it was never tried: every arm is tried once."
-    state = f"{tried} of {len(able)} arms were tried before."
-    return why, _left_out(case) or state
-
-
-def _drawn(case: SentenceInput) -> tuple[str, ...]:
-    count = len(case.rivals) + 1
-    why = f"{case.arm.key} was drawn at random: {case.policy.describe_draw(count)}."
-    return why, _left_out(case) or _standing(case)
-
-
-def _standing(case: SentenceInput) -> str:
-    """Return how an arm that was drawn looks beside the best."""
-    known = [one for one in (case.arm, *case.rivals) if one.arm.ratio is not None]
-    ranked = sorted(known, key=lambda one: -one.arm.ratio.value if one.arm.ratio else 0.0)
-    mine = case.arm.arm.ratio
-    if mine is None:
-        return f"Nothing is known of {case.arm.key} yet."
-    best = ranked[0]
-    if best is case.arm or best.arm.ratio is None:
-        return f"It looks best on average: {format_index(mine.value)} per unit spent."
-    return (
-        f"It brings {format_index(mine.value)} per unit spent on average, {best.key} looks best with"
-        f" {format_index(best.arm.ratio.value)}."
-    )
-
-
-def _explored(case: SentenceInput) -> tuple[str, ...]:
-    share = format_index(100.0 * case.explore)
-    count = len(case.rivals) + 1
-    why = (
-        f"{case.arm.key} was explored: {share}% of asks go to any of {count} arms at random,"
-        " whatever they brought."
-    )
-    as_well = " as well" if case.wanted == case.arm.key else ""
-    wanted = f"The policy would have chosen {case.wanted}{as_well}."
-    return why, _left_out(case) or wanted
-
-
-def _only(case: SentenceInput) -> tuple[str, ...]:
-    out = [one for one in case.options if one.status not in ("chosen", "open")]
-    why = f"{case.arm.key} was the only arm that could be chosen."
-    if not out:
-        return why, "There is no other arm."
+def _describe_others(out: list[Option]) -> str:
     if len(out) <= 3:
-        return why, "; ".join(f"{one.key} {one.why}" for one in out) + "."
-    groups = [
-        f"{sum(one.status == status for one in out)} {status}"
-        for status in ("unaffordable", "paused", "retired", "excluded")
-        if any(one.status == status for one in out)
-    ]
-    return why, f"Of the others, {join_words(groups)}."
+        return "; ".join(f"{one.key} {one.why}" for one in out)
+    counts = [(sum(one.status == status for one in out), status) for status in _OUT]
+    return f"Of the others, {join_words([f'{n} were {status}' for n, status in counts if n])}"
 
 
-def _fallback(case: SentenceInput) -> tuple[str, ...]:
-    count = len(case.rivals) + 1
-    return (
-        f"{case.arm.key} was drawn at random among {count} arms because the policy failed"
-        f" ({case.failure}).",
-        _left_out(case) or "Money was checked as always.",
-    )
+def _format_times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.explanation import format_index, join_words
 from bursar.campaign.forecast_model import (
     DAY,
     ForecastModel,
@@ -23,7 +22,7 @@ from bursar.campaign.transaction import Transaction
 from bursar.campaign.views import make_statistics
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
-from bursar.formatting import to_plain
+from bursar.formatting import format_number, join_words, to_plain
 from bursar.money import Coin
 from bursar.validation import check_number
 
@@ -221,8 +220,8 @@ def _changes(facts: ForecastInput) -> Iterator[str]:
     for key, change in facts.changes[:_TOLD]:
         means = "it is learned anew" if change.reset else "this forecast mixes both"
         yield (
-            f"The mean {change.what} of {key} went from {format_index(change.before)} to"
-            f" {format_index(change.after)} lately: {means}."
+            f"The mean {change.what} of {key} went from {format_number(change.before)} to"
+            f" {format_number(change.after)} lately: {means}."
         )
     more = len(facts.changes) - _TOLD
     if more > 0:
@@ -231,7 +230,7 @@ def _changes(facts: ForecastInput) -> Iterator[str]:
 
 def _plays(found: Forecast, waits: bool) -> Iterator[str]:
     if found.plays is not None and found.reward is not None:
-        when = "" if found.days is None else f" within {format_index(found.days)} days"
+        when = "" if found.days is None else f" within {format_number(found.days)} days"
         yield (
             f"About {_count(found.plays)} more plays{when} will bring about"
             f" {_between(found.reward)}{', open decisions included' if waits else ''}."
@@ -248,7 +247,7 @@ def _time(found: Forecast, outlook: ForecastModel) -> Iterator[str]:
         form = "%Y-%m-%d" if outlook.days and outlook.days.value >= 3.0 else "%Y-%m-%d %H:%M"
         early, late = found.exhausted_early, found.exhausted_late
         ends = f"{early:{form}} to {late:{form}}" if early and late else "or much later"
-        speed = format_index(found.rate.value)
+        speed = format_number(found.rate.value)
         yield f"At {speed} a day it lasts until {found.exhausted:{form}} ({ends})."
 
 
@@ -272,4 +271,4 @@ def _count(one: Estimate) -> str:
 
 
 def _between(one: Estimate) -> str:
-    return f"{format_index(one.value)} ({format_index(one.low)} to {format_index(one.high)})"
+    return f"{format_number(one.value)} ({format_number(one.low)} to {format_number(one.high)})"
