@@ -68,10 +68,8 @@ class FadingHope(Policy):
         return r + p.hope / n, c
 '''
 
-LINE = """
-
-from bursar.policies.fading_hope import FadingHope; POLICIES["fading-hope"] = FadingHope
-"""
+LAST = '    "uniform": "uniform.Uniform",\n'
+LINE = '    "fading-hope": "fading_hope.FadingHope",\n'
 
 TWIN = """
 
@@ -127,7 +125,7 @@ def copy(tmp_path_factory) -> Path:
     shutil.copytree(ROOT / "tests" / "policies", folder / "tests" / "policies")
     (package / "policies" / "fading_hope.py").write_text(POLICY.lstrip())
     table = package / "policies" / "__init__.py"
-    table.write_text(table.read_text() + LINE)
+    table.write_text(table.read_text().replace(LAST, LAST + LINE))
     twins = (ROOT / "tests" / "twins.py").read_text() + TWIN
     (folder / "tests" / "twins.py").write_text(twins)
     return folder

@@ -260,7 +260,7 @@ STATE = {"n": [3, 4], "mean_reward": [0.5, 0.4], "mean_cost": [0.5, 0.4]}
             "budget-ucb",
             {"plays": 9},
             MissingKnowledge,
-            "budget-ucb needs to know min_cost, a lower bound of the mean costs, got None;"
+            "budget-ucb needs to know min_cost, a lower bound on the mean costs, got None;"
             " give min_cost=…, or budget-ucb:min_cost=…",
         ),
         ("pd-bwk", {"plays": 9}, MissingKnowledge, "pd-bwk needs to know the budget, got None"),

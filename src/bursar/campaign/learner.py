@@ -123,10 +123,8 @@ class CampaignLearner:
         """Tell the policy what it may know beforehand; again whenever that changes."""
         self.scale = Scale.of(self.policy, self.reward_range, (0.0, self.most))
         self._reward_in, self._cost_in = self.scale.reward_in, self.scale.cost_in
-        context = self.policy._context(self.arms.size, budget, min_cost, self.scale)
-        for name in self.policy.needs:
-            self.policy._known(context, name)
-        self._kernel_params = self.policy.kernel_params(context)
+        context = self.policy.make_context(self.arms.size, budget, min_cost, self.scale)
+        self._kernel_params = self.policy.start_params(context)
         known = self._kernel_params, self._seen, self._game, self._memory, self._stream
         self._pick = direct(self._kernels.pick, *known, 0)
         self._game["budget"] = math.inf if context.budget is None else context.budget

@@ -2,57 +2,59 @@
 
 from __future__ import annotations
 
-from bursar.policies.b_greedy import BGreedy
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
 from bursar.policies.base import Learner, Policy
-from bursar.policies.bts import BTS
-from bursar.policies.budget_ucb import BudgetUCB
-from bursar.policies.eps_first import EpsFirst
-from bursar.policies.kl_ucb_sc import KLUCBSCPlus
-from bursar.policies.kube import KUBE, FractionalKUBE
-from bursar.policies.mrcb import MRCB
-from bursar.policies.omega import OmegaStarUCB, OmegaUCB
-from bursar.policies.omega_discounted import DiscountedOmegaStarUCB, DiscountedOmegaUCB
-from bursar.policies.omega_sliding import SlidingOmegaStarUCB, SlidingOmegaUCB
-from bursar.policies.pd_bwk import PDBwK
-from bursar.policies.pooled_gittins import PooledGittins
 from bursar.policies.slug import parse
-from bursar.policies.ucb_b2 import UCBB2
-from bursar.policies.ucb_bv import UCBBV1, UCBBV2
-from bursar.policies.ucb_sc import UCBSCPlus
-from bursar.policies.uniform import Uniform
-from bursar.policies.xia_ucb import CUCB, IUCB, MUCB
 
 __all__ = ["POLICIES", "Learner", "Policy", "policy"]
 
-POLICIES: dict[str, type[Policy]] = {
-    cls.name: cls
-    for cls in (
-        OmegaUCB,
-        OmegaStarUCB,
-        SlidingOmegaUCB,
-        SlidingOmegaStarUCB,
-        DiscountedOmegaUCB,
-        DiscountedOmegaStarUCB,
-        PooledGittins,
-        EpsFirst,
-        KUBE,
-        FractionalKUBE,
-        UCBBV1,
-        UCBBV2,
-        PDBwK,
-        BudgetUCB,
-        BTS,
-        MRCB,
-        MUCB,
-        CUCB,
-        IUCB,
-        BGreedy,
-        UCBSCPlus,
-        KLUCBSCPlus,
-        UCBB2,
-        Uniform,
-    )
+_TABLE = {
+    "omega-ucb": "omega.OmegaUCB",
+    "omega-star-ucb": "omega.OmegaStarUCB",
+    "sw-omega-ucb": "omega_sliding.SlidingOmegaUCB",
+    "sw-omega-star-ucb": "omega_sliding.SlidingOmegaStarUCB",
+    "d-omega-ucb": "omega_discounted.DiscountedOmegaUCB",
+    "d-omega-star-ucb": "omega_discounted.DiscountedOmegaStarUCB",
+    "pooled-gittins": "pooled_gittins.PooledGittins",
+    "eps-first": "eps_first.EpsFirst",
+    "kube": "kube.KUBE",
+    "fractional-kube": "kube.FractionalKUBE",
+    "ucb-bv1": "ucb_bv.UCBBV1",
+    "ucb-bv2": "ucb_bv.UCBBV2",
+    "pd-bwk": "pd_bwk.PDBwK",
+    "budget-ucb": "budget_ucb.BudgetUCB",
+    "bts": "bts.BTS",
+    "mrcb": "mrcb.MRCB",
+    "m-ucb": "xia_ucb.MUCB",
+    "c-ucb": "xia_ucb.CUCB",
+    "i-ucb": "xia_ucb.IUCB",
+    "b-greedy": "b_greedy.BGreedy",
+    "ucb-sc-plus": "ucb_sc.UCBSCPlus",
+    "kl-ucb-sc-plus": "kl_ucb_sc.KLUCBSCPlus",
+    "ucb-b2": "ucb_b2.UCBB2",
+    "uniform": "uniform.Uniform",
 }
+"""The module and class of each policy."""
+
+
+class _Policies(Mapping[str, type[Policy]]):
+    """The classes by name; a module is imported when one of its policies is first looked up."""
+
+    def __getitem__(self, name: str) -> type[Policy]:
+        module, kind = _TABLE[name].split(".")
+        found: type[Policy] = getattr(import_module(f"bursar.policies.{module}"), kind)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_TABLE)
+
+    def __len__(self) -> int:
+        return len(_TABLE)
+
+
+POLICIES: Mapping[str, type[Policy]] = _Policies()
 
 
 def policy(slug: str | Policy) -> Policy:

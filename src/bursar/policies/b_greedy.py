@@ -11,8 +11,6 @@ Neurocomputing 258.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,7 +20,7 @@ from bursar.jit.arms import Arms, Game, argmax, first_unplayed
 from bursar.jit.bounds import ratio
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, below, uniform
-from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.base import POSITIVE, Policy, PolicyContext
 from bursar.validation import Floats
 
 __all__ = ["BGreedy"]
@@ -72,20 +70,14 @@ class BGreedy(Policy):
     year = 2017
     source = "Xia, Qin, Ding, Li, Zhang, Yu & Liu, Neurocomputing 2017"
     formula = "a random arm with probability min(1, alpha K / N), else the largest r / c"
+    domains = (("alpha", POSITIVE),)
+    example_params = ({}, {"alpha": 4.0})
     monotone = True
     uses_variance = False
     shortcut = "greedy"
     index = staticmethod(index)
     clock = staticmethod(clock)
     choose = staticmethod(choose)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(0.0 < self.alpha < math.inf, "alpha", "positive")
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(), cls(alpha=4.0))
 
     def kernel_params(self, context: PolicyContext) -> Params:
         return Params(self.alpha)

@@ -1,4 +1,4 @@
-"""What every policy shares: parameters and their checks, the slug, and a table of indices.
+"""What every policy shares: parameters and their checks, the slug, a table of indices, a learner.
 
 A policy file gives compiled functions; `kernels` turns them into whole decisions. Policies with an
 index give ``index`` and ``clock``, those that draw at random give a ``choose`` of their own.
@@ -7,7 +7,7 @@ index give ``index`` and ``clock``, those that draw at random give a ``choose`` 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -38,186 +38,51 @@ from bursar.validation import (
     to_floats,
 )
 
-__all__ = ["Learner", "Policy", "PolicyContext", "Range", "Scale"]
+__all__ = [
+    "POSITIVE",
+    "VARIANT",
+    "Domain",
+    "Domains",
+    "Examples",
+    "Learner",
+    "Policy",
+    "PolicyContext",
+    "Range",
+    "Scale",
+    "one_of",
+]
 
-# ==== policies.scale
-# The map between a user's units and the [0, 1] of the formulas, and what a game tells a policy.
-
+Function = Callable[..., Any]
+Examples = tuple[Mapping[str, Any], ...]
 Range = tuple[float, float]
+
+_KNOWLEDGE = {"budget": "the budget", "min_cost": "min_cost, a lower bound on the mean costs"}
 _LEAST, _MOST = 1e-100, 1e100  # so that no quotient of two ranges overflows
 
 
-class PolicyContext(NamedTuple):
-    """What a game tells a policy before the first play; ``None`` for what nobody knows."""
+class Domain(NamedTuple):
+    """The values that a parameter may have, and the words for them."""
 
-    arms: int
-    budget: float | None = None
-    min_cost: float | None = None
-    scale: Scale | None = None
+    text: str
+    contains: Callable[[Any], bool]
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Shift and width of rewards and costs.
-
-    Most policies are stated for [0, 1]: their data are divided by the upper end and not shifted,
-    because a shift would change reward per cost. The omega policies take any [low, high] directly.
-    """
-
-    reward_low: float = 0.0
-    reward_width: float = 1.0
-    cost_low: float = 0.0
-    cost_width: float = 1.0
-
-    @classmethod
-    def of(cls, policy: Policy, reward_range: Range, cost_range: Range) -> Scale:
-        """Return the scale a policy uses for data in these ranges; refuse ranges it cannot take."""
-        reward_range = _checked("reward_range", reward_range)
-        cost_range = _checked("cost_range", cost_range)
-        if cost_range[0] < 0.0:
-            raise InvalidInput(
-                f"cost_range must start at 0 or above, got {cost_range!r}; costs cannot be negative"
-            )
-        if policy.any_range:
-            return cls(
-                reward_range[0],
-                reward_range[1] - reward_range[0],
-                cost_range[0],
-                cost_range[1] - cost_range[0],
-            )
-        if reward_range[0] < 0.0:
-            raise InvalidInput(
-                f"{policy.name}: reward_range must start at 0 or above, got {reward_range!r};"
-                " omega-ucb and omega-star-ucb take any range"
-            )
-        return cls(0.0, float(reward_range[1]), 0.0, float(cost_range[1]))
-
-    def reward_in(self, reward: Any) -> Any:
-        """Map rewards into [0, 1]."""
-        return (reward - self.reward_low) / self.reward_width
-
-    def cost_in(self, cost: Any) -> Any:
-        """Map costs into [0, 1]."""
-        return (cost - self.cost_low) / self.cost_width
-
-    def ratio_out(self, ratio: Any) -> Any:
-        """Map reward per cost back into the user's units."""
-        return ratio * (self.reward_width / self.cost_width)
+Domains = tuple[tuple[str, Domain], ...]
 
 
-def _checked(name: str, given: Any) -> Range:
-    try:
-        low, high = (float(end) for end in given)
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            f"{name} must be two numbers, (low, high), got {given!r}; for example (0, 1)"
-        ) from None
-    if not (_LEAST < high - low < _MOST and abs(low) < _MOST and abs(high) < _MOST):
-        raise InvalidInput(
-            f"{name} must be two finite numbers, the lower first, got {(low, high)!r};"
-            f" they may be {_LEAST:g} to {_MOST:g} apart"
-        )
-    return low, high
+def one_of(*values: str) -> Domain:
+    """Return the domain of some texts."""
+    return Domain(" or ".join(map(repr, values)), values.__contains__)
 
 
-# ==== policies.learner
-# A policy at work: it chooses arms one at a time and learns from what they cost and bring.
-
-
-class Learner:
-    """The state of one game: statistics of each arm, the game so far, the policy's random stream.
-
-    Examples
-    --------
-    >>> import bursar
-    >>> learner = bursar.policy("omega-star-ucb:rho=0.25").learner(arms=2)
-    >>> for _ in range(6):
-    ...     arm = learner.choose()
-    ...     learner.record(arm, reward=[0.9, 0.4][arm], cost=[0.5, 0.5][arm])
-    >>> learner.plays_per_arm.tolist()
-    [4, 2]
-    """
-
-    def __init__(
-        self,
-        policy: Policy,
-        arms: int,
-        seed: int | tuple[int, ...],
-        budget: float | None,
-        min_cost: float | None,
-        reward_range: Range,
-        cost_range: Range,
-    ) -> None:
-        arms = check_int("arms", arms, 1, "a game needs an arm to play")
-        self.policy = policy
-        self.scale = Scale.of(policy, reward_range, cost_range)
-        self._ranges = reward_range, cost_range
-        context = policy._context(arms, budget, min_cost, self.scale)
-        for name in policy.needs:
-            policy._known(context, name)
-        self.kernel_params = policy.kernel_params(context)
-        self.arms = new_arms(arms)
-        self.game = new_game(math.inf if context.budget is None else context.budget, policy.ties)
-        self.memory: Floats = np.zeros(policy.memory_size(arms))
-        self.stream = new_stream(*(seed if isinstance(seed, tuple) else (seed,)))
-        self._decide = kernels.of(type(policy), "decide").dispatcher
-        self._learn = kernels.of(type(policy), "learn").dispatcher
-
-    def choose(self) -> int:
-        """Return the arm to play next; each call is a decision of its own: record its outcome."""
-        return int(self._decide(self.kernel_params, self.arms, self.game, self.memory, self.stream))
-
-    def record(self, arm: int, reward: float, cost: float) -> None:
-        """Learn what a play of an arm brought and cost."""
-        if check_int("arm", arm, 0, "give what choose() returned") >= self.arms.size:
-            raise InvalidInput(f"arm must be in 0…{self.arms.size - 1}, got {arm!r}")
-        for name, value, (low, high) in zip(
-            ("reward", "cost"), (reward, cost), self._ranges, strict=True
-        ):
-            if not low <= check_number(name, value) <= high:  # false for NaN too
-                raise InvalidInput(
-                    f"{name} must be in its range [{low:g}, {high:g}], got {value!r};"
-                    f" start the learner with {name}_range=(low, high) that fits the data"
-                )
-        scale = self.scale
-        self._learn(
-            self.kernel_params,
-            self.arms,
-            self.game,
-            self.memory,
-            arm,
-            float(scale.reward_in(reward)),
-            float(scale.cost_in(cost)),
-            self.stream,
-        )
-
-    @property
-    def plays_per_arm(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """Plays of each arm."""
-        return self.arms["n"].astype(np.int64)
-
-    @property
-    def spent(self) -> float:
-        """What all plays cost, in the user's units."""
-        per_arm = self.arms["cost"] * self.scale.cost_width + self.arms["n"] * self.scale.cost_low
-        return float(per_arm.sum())
-
-    @property
-    def earned(self) -> float:
-        """What all plays brought, in the user's units."""
-        scale = self.scale
-        per_arm = self.arms["reward"] * scale.reward_width + self.arms["n"] * scale.reward_low
-        return float(per_arm.sum())
-
-
-Function = Callable[..., Any]
-
-_WORDS = {"budget": "the budget", "min_cost": "min_cost, a lower bound of the mean costs"}
+POSITIVE = Domain("positive", lambda value: 0.0 < value < math.inf)
+VARIANT = one_of("paper", "authors")
+"""As published, or as in the code of ω-UCB's authors."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A rule that picks the next arm: immutable parameters, no state."""
+    """A rule that chooses the next arm: immutable parameters, no state."""
 
     ties: str = field(default="random", kw_only=True)
 
@@ -226,12 +91,17 @@ class Policy:
     year: ClassVar[int | None]
     source: ClassVar[str]
     formula: ClassVar[str]
-    needs: ClassVar[tuple[str, ...]] = ()  # what it must be told: "budget", "min_cost"
+    domains: ClassVar[Domains] = (("ties", one_of("random", "first")),)
+    example_params: ClassVar[Examples] = ({},)  # for tests of all policies
+    needs: ClassVar[tuple[str, ...]] = ()  # what it must know: "budget", "min_cost"
     always_shown: ClassVar[tuple[str, ...]] = ()  # parameters that the slug names even at default
     monotone: ClassVar[bool] = False  # the index of an arm that is not played never falls
     any_range: ClassVar[bool] = False  # works on [low, high] itself, not on [0, high]
     uses_variance: ClassVar[bool] = True  # the index looks at variances
     ddof: ClassVar[int] = 0  # the index wants squared deviations over (n - ddof)
+    trials: ClassVar[bool] = False  # counts Bernoulli trials in place of values between 0 and 1
+    learns: ClassVar[bool] = True  # outcomes change its choices
+    shortcut: ClassVar[str] = ""  # a simulation loop made for this policy: "greedy", "thompson"
 
     index: ClassVar[Function | None] = None  # (p, n, r, c, var_r, var_c, now) -> float
     clock: ClassVar[Function | None] = None  # (p, plays) -> now
@@ -240,24 +110,24 @@ class Policy:
     update_arm: ClassVar[Function | None] = None  # (arms, game, arm, reward, cost, stream)
     update_memory: ClassVar[Function | None] = None  # (p, arms, game, memory, arm, reward, cost)
     worst: ClassVar[Function | None] = None  # (p, n, r, r_high, c_low, c, var_r, var_c, now)
-    # the choice again, for the engine: it keeps notes, and looks only at arms that may be the best
+    # the same choice for simulations, which looks only at arms that may be the best
     choose_cached: ClassVar[Function | None] = None  # (p, arms, game, memory, stream) -> arm
     update_cache: ClassVar[Function | None] = None  # (p, arms, game, memory, arm, reward, cost)
-    shortcut: ClassVar[str] = ""  # a loop of the engine made for this policy: "greedy", "thompson"
-    trials: ClassVar[bool] = False  # counts Bernoulli trials in place of values between 0 and 1
-    learns: ClassVar[bool] = True  # outcomes change its choices
 
     def __post_init__(self) -> None:
-        """Check the parameters; policies with parameters of their own extend this."""
+        """Check types and domains of the parameters."""
         for key, kind in kinds_of(self).items():
             value = check_params(self.name, key, kind, getattr(self, key))
             object.__setattr__(self, key, value)  # an int where a float belongs becomes one
-        self._require(self.ties in ("random", "first"), "ties", "'random' or 'first'")
+        for cls in reversed(type(self).__mro__):
+            for key, domain in vars(cls).get("domains", ()):
+                value = getattr(self, key)
+                self._require(value is None or domain.contains(value), key, domain.text)
 
     @classmethod
     def examples(cls) -> Iterator[Policy]:
         """Yield policies with typical parameters, for the tests that all policies take."""
-        yield cls()
+        yield from (cls(**params) for params in cls.example_params)
 
     def kernel_params(self, context: PolicyContext) -> tuple[float, ...]:
         """Return what the compiled functions get as ``p``: a named tuple of numbers."""
@@ -282,14 +152,14 @@ class Policy:
         return self.monotone and self.takes_largest_index
 
     @property
-    def unmet_needs(self) -> tuple[str, ...]:
-        """What it needs to know and no parameter of its own says."""
-        return tuple(name for name in self.needs if getattr(self, name, None) is None)
-
-    @property
     def round_size(self) -> int:
         """Number of plays that are decided together; 1 but for policies that play sets of arms."""
         return 1
+
+    @property
+    def unmet_needs(self) -> tuple[str, ...]:
+        """What it needs to know and no parameter of its own says."""
+        return tuple(name for name in self.needs if getattr(self, name, None) is None)
 
     def learner(
         self,
@@ -301,8 +171,11 @@ class Policy:
         reward_range: Range = (0.0, 1.0),
         cost_range: Range = (0.0, 1.0),
     ) -> Learner:
-        """Start a game: the object that chooses arms one by one and learns from what they bring."""
-        return Learner(self, arms, seed, budget, min_cost, reward_range, cost_range)
+        """Start a game: return the object that chooses arms one by one and learns from outcomes."""
+        return Learner(
+            self, arms, seed=seed, budget=budget, min_cost=min_cost,
+            reward_range=reward_range, cost_range=cost_range,
+        )  # fmt: skip
 
     def indices(
         self,
@@ -353,17 +226,17 @@ class Policy:
             )
         mean_r = check_means("mean_reward", mean_r, *reward_range)
         mean_c = check_means("mean_cost", mean_c, *cost_range)
-        vr = self._variances(var_reward, "var_reward", shape, mean_r, *reward_range, scale)
-        vc = self._variances(var_cost, "var_cost", shape, mean_c, *cost_range, scale)
+        vr = self._scale_variances("var_reward", var_reward, shape, mean_r, reward_range)
+        vc = self._scale_variances("var_cost", var_cost, shape, mean_c, cost_range)
         r, c = scale.reward_in(mean_r), scale.cost_in(mean_c)
-        p = self.kernel_params(self._context(count.size, budget, None, scale))
-        table = kernels.of(type(self), "tabulate")
+        p = self.kernel_params(self.make_context(count.size, budget, None, scale))
         arms = new_arms(count.size)
         arms["n"], arms["reward"], arms["cost"] = count, count * r, count * c
         free = np.maximum(count - self.ddof, 0.0)
         arms["reward_m2"], arms["cost_m2"] = free * vr, free * vc
         now = self._now(p, max(float(plays), 1.0), arms, float(arms["cost"].sum()))
-        return restore_shape(scale.ratio_out(table(p, count, r, c, vr, vc, now)), shape)
+        table = kernels.of(type(self), "tabulate")(p, count, r, c, vr, vc, now)
+        return restore_shape(scale.ratio_out(table), shape)
 
     def choice_probability(self, arms: int) -> float | None:
         """Return the probability of a choice among ``arms`` arms, ties apart; None if unknown."""
@@ -399,27 +272,14 @@ class Policy:
                 raise UnknownParameter(f"{self.name} has no parameter {key!r}{nearest(key, known)}")
         return replace(self, **changes)
 
-    def __str__(self) -> str:
-        """Return the slug, from which :func:`bursar.policy` makes an equal policy."""
-        shown = [
-            f"{name}={_plain(value)}"
-            for name, (value, default) in self.params().items()
-            if value != default or name in self.always_shown
-        ]
-        return f"{self.name}:{','.join(shown)}" if shown else self.name
-
-    def _now(self, p: Any, plays: float, arms: Arms, spent: float) -> Any:
-        """Return what the index sees of the game as a whole; the same for all arms."""
-        return kernels.of(type(self), "clock")(p, plays)
-
-    def _context(
+    def make_context(
         self, arms: int, budget: float | None, min_cost: float | None, scale: Scale
     ) -> PolicyContext:
-        """Gather what is known, in units of the formulas; own parameters come before the game's."""
+        """Return what is known, in units of the formulas; own parameters override the game's."""
         if budget is not None:
             check_positive("budget", budget, "give what may be spent")
         if min_cost is not None:
-            check_positive("min_cost", min_cost, "give a lower bound of the mean costs, or None")
+            check_positive("min_cost", min_cost, "give a lower bound on the mean costs, or None")
         own = getattr(self, "min_cost", None)
         known = own if own is not None else min_cost
         return PolicyContext(
@@ -428,6 +288,25 @@ class Policy:
             None if known is None else known / scale.cost_width,
             scale,
         )
+
+    def start_params(self, context: PolicyContext) -> tuple[float, ...]:
+        """Return the kernel parameters of a game; raise if something needed is not known."""
+        for name in self.needs:
+            self._known(context, name)
+        return self.kernel_params(context)
+
+    def __str__(self) -> str:
+        """Return the slug, from which :func:`bursar.policy` makes an equal policy."""
+        shown = [
+            f"{name}={_format_param(value)}"
+            for name, (value, default) in self.params().items()
+            if value != default or name in self.always_shown
+        ]
+        return f"{self.name}:{','.join(shown)}" if shown else self.name
+
+    def _now(self, p: Any, plays: float, arms: Arms, spent: float) -> Any:
+        """Return what the index sees of the game as a whole; the same for all arms."""
+        return kernels.of(type(self), "clock")(p, plays)
 
     def _require(self, holds: bool, name: str, domain: str) -> None:
         if not holds:
@@ -439,23 +318,17 @@ class Policy:
         if value is None:
             way = f"{name}=…" if name == "budget" else f"{name}=…, or {self.name}:{name}=…"
             raise MissingKnowledge(
-                f"{self.name} needs to know {_WORDS[name]}, got None; give {way}"
+                f"{self.name} needs to know {_KNOWLEDGE[name]}, got None; give {way}"
             )
         return float(value)
 
-    def _variances(
-        self,
-        given: ArrayLike | None,
-        name: str,
-        shape: tuple[int, ...],
-        mean: Floats,
-        low: float,
-        high: float,
-        scale: Scale,
+    def _scale_variances(
+        self, name: str, given: ArrayLike | None, shape: tuple[int, ...], mean: Floats, ends: Range
     ) -> Floats:
         """Return variances in units of the formulas; the largest possible ones if none given."""
-        width = scale.reward_width if name == "var_reward" else scale.cost_width
-        x = (mean - (low if self.any_range else 0.0)) / width
+        low, high = ends if self.any_range else (0.0, ends[1])
+        width = high - low
+        x = (mean - low) / width
         if given is None:
             return np.full(mean.size, 0.25) if self.ddof else x * (1.0 - x)
         full, (v, _) = broadcast_columns(**{name: given, "n": np.zeros(shape)})
@@ -470,7 +343,162 @@ class Policy:
         return np.asarray(v)
 
 
-def _plain(value: Any) -> str:
+def _format_param(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+class Learner:
+    """The state of one game: statistics of each arm, the game so far, the policy's random stream.
+
+    Examples
+    --------
+    >>> import bursar
+    >>> learner = bursar.policy("omega-star-ucb:rho=0.25").learner(arms=2)
+    >>> for _ in range(6):
+    ...     arm = learner.choose()
+    ...     learner.record(arm, reward=[0.9, 0.4][arm], cost=[0.5, 0.5][arm])
+    >>> learner
+    <Learner omega-star-ucb:rho=0.25: 2 arms, 6 plays, spent 3, earned 4.4>
+    >>> learner.plays_per_arm.tolist()
+    [4, 2]
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        arms: int,
+        *,
+        seed: int | tuple[int, ...],
+        budget: float | None,
+        min_cost: float | None,
+        reward_range: Range,
+        cost_range: Range,
+    ) -> None:
+        arms = check_int("arms", arms, 1, "a game needs an arm to play")
+        self.policy = policy
+        self.scale = Scale.of(policy, reward_range, cost_range)
+        self._ranges = {"reward": reward_range, "cost": cost_range}
+        context = policy.make_context(arms, budget, min_cost, self.scale)
+        self.kernel_params = policy.start_params(context)
+        self.arms = new_arms(arms)
+        self.game = new_game(math.inf if context.budget is None else context.budget, policy.ties)
+        self.memory: Floats = np.zeros(policy.memory_size(arms))
+        self.stream = new_stream(*(seed if isinstance(seed, tuple) else (seed,)))
+        self._decide = kernels.of(type(policy), "decide").dispatcher
+        self._learn = kernels.of(type(policy), "learn").dispatcher
+
+    def choose(self) -> int:
+        """Return the arm to play next; each call is a decision of its own: record its outcome."""
+        return int(self._decide(self.kernel_params, self.arms, self.game, self.memory, self.stream))
+
+    def record(self, arm: int, reward: float, cost: float) -> None:
+        """Learn the reward and the cost of a play of an arm."""
+        if check_int("arm", arm, 0, "give what choose() returned") >= self.arms.size:
+            raise InvalidInput(f"arm must be in 0…{self.arms.size - 1}, got {arm!r}")
+        for name, value in (("reward", reward), ("cost", cost)):
+            low, high = self._ranges[name]
+            if not low <= check_number(name, value) <= high:  # false for NaN too
+                raise InvalidInput(
+                    f"{name} must be in its range [{low:g}, {high:g}], got {value!r};"
+                    f" start the learner with {name}_range=(low, high) that fits the data"
+                )
+        scaled = float(self.scale.reward_in(reward)), float(self.scale.cost_in(cost))
+        self._learn(
+            self.kernel_params, self.arms, self.game, self.memory, arm, *scaled, self.stream
+        )
+
+    @property
+    def plays_per_arm(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """Plays of each arm."""
+        return self.arms["n"].astype(np.int64)
+
+    @property
+    def spent(self) -> float:
+        """The cost of all plays, in the user's units."""
+        per_arm = self.arms["cost"] * self.scale.cost_width + self.arms["n"] * self.scale.cost_low
+        return float(per_arm.sum())
+
+    @property
+    def earned(self) -> float:
+        """The reward of all plays, in the user's units."""
+        scale = self.scale
+        per_arm = self.arms["reward"] * scale.reward_width + self.arms["n"] * scale.reward_low
+        return float(per_arm.sum())
+
+    def __repr__(self) -> str:
+        """Return the policy and how far the game is."""
+        return (
+            f"<Learner {self.policy}: {self.arms.size} arms, {self.plays_per_arm.sum():,} plays,"
+            f" spent {self.spent:g}, earned {self.earned:g}>"
+        )
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Shift and width of rewards and costs: the map between a user's units and [0, 1].
+
+    Most policies are stated for [0, 1]: their data are divided by the upper end and not shifted,
+    because a shift would change reward per cost. The omega policies take any [low, high] directly.
+    """
+
+    reward_low: float = 0.0
+    reward_width: float = 1.0
+    cost_low: float = 0.0
+    cost_width: float = 1.0
+
+    @classmethod
+    def of(cls, policy: Policy, reward_range: Range, cost_range: Range) -> Scale:
+        """Return the scale a policy uses for data in these ranges; refuse ranges it cannot take."""
+        reward_range = _check_range("reward_range", reward_range)
+        cost_range = _check_range("cost_range", cost_range)
+        if cost_range[0] < 0.0:
+            raise InvalidInput(
+                f"cost_range must start at 0 or above, got {cost_range!r}; costs cannot be negative"
+            )
+        if policy.any_range:
+            (reward_low, reward_high), (cost_low, cost_high) = reward_range, cost_range
+            return cls(reward_low, reward_high - reward_low, cost_low, cost_high - cost_low)
+        if reward_range[0] < 0.0:
+            raise InvalidInput(
+                f"{policy.name}: reward_range must start at 0 or above, got {reward_range!r};"
+                " omega-ucb and omega-star-ucb take any range"
+            )
+        return cls(0.0, reward_range[1], 0.0, cost_range[1])
+
+    def reward_in(self, reward: Any) -> Any:
+        """Map rewards into [0, 1]."""
+        return (reward - self.reward_low) / self.reward_width
+
+    def cost_in(self, cost: Any) -> Any:
+        """Map costs into [0, 1]."""
+        return (cost - self.cost_low) / self.cost_width
+
+    def ratio_out(self, ratio: Any) -> Any:
+        """Map reward per cost back into the user's units."""
+        return ratio * (self.reward_width / self.cost_width)
+
+
+def _check_range(name: str, given: Any) -> Range:
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"{name} must be two numbers, (low, high), got {given!r}; for example (0, 1)"
+        ) from None
+    if not (_LEAST < high - low < _MOST and abs(low) < _MOST and abs(high) < _MOST):
+        raise InvalidInput(
+            f"{name} must be two finite numbers, the lower first, got {(low, high)!r};"
+            f" they may be {_LEAST:g} to {_MOST:g} apart"
+        )
+    return low, high
+
+
+class PolicyContext(NamedTuple):
+    """What a policy knows of a game before the first play; None stands for what is unknown."""
+
+    arms: int
+    budget: float | None = None
+    min_cost: float | None = None
+    scale: Scale | None = None

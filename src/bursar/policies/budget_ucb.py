@@ -4,7 +4,7 @@ r"""Budget-UCB: the ratio plus a bonus that knows how small a cost can be.
     \frac rc + \frac{\varepsilon}{c}\left(1 + \frac{\min(r + \varepsilon, 1)}
     {\max(c - \varepsilon, \lambda)}\right), \qquad \varepsilon = \sqrt{f\log(t-1)/n}
 
-with :math:`\lambda` a known lower bound of the mean costs and f = 1 in the paper's table. The code
+with :math:`\lambda` a known lower bound on the mean costs and f = 1 in the paper's table. The code
 of ω-UCB's authors has f = 2 and log(t - 2): ``variant="authors"``.
 
 Xia, Ding, Zhang, Yu & Qin (2015). Budgeted bandit problems with continuous random costs. ACML.
@@ -13,12 +13,11 @@ Xia, Ding, Zhang, Yu & Qin (2015). Budgeted bandit problems with continuous rand
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from bursar.jit.compile import compiled
-from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.base import POSITIVE, VARIANT, Policy, PolicyContext
 
 __all__ = ["BudgetUCB"]
 
@@ -58,23 +57,13 @@ class BudgetUCB(Policy):
     year = 2015
     source = "Xia, Ding, Zhang, Yu & Qin, ACML 2015"
     formula = "r/c + (e/c) (1 + min(r + e, 1) / max(c - e, min_cost)), e = sqrt(factor log(N) / n)"
+    domains = (("min_cost", POSITIVE), ("factor", POSITIVE), ("variant", VARIANT))
+    example_params = ({"min_cost": 0.01}, {"min_cost": 0.1, "variant": "authors"})
     needs = ("min_cost",)
     monotone = True
     uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(
-            self.min_cost is None or 0.0 < self.min_cost < math.inf, "min_cost", "positive"
-        )
-        self._require(self.factor is None or 0.0 < self.factor < math.inf, "factor", "positive")
-        self._require(self.variant in ("paper", "authors"), "variant", "'paper' or 'authors'")
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(min_cost=0.01), cls(min_cost=0.1, variant="authors"))
 
     def kernel_params(self, context: PolicyContext) -> Params:
         authors = self.variant == "authors"

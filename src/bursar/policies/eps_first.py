@@ -11,7 +11,6 @@ budget-limited multi-armed bandits. AAAI.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from bursar.jit.arms import Arms, Game, argmax
 from bursar.jit.bounds import ratio
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
-from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.base import Domain, Policy, PolicyContext
 from bursar.validation import Floats
 
 __all__ = ["EpsFirst"]
@@ -90,20 +89,14 @@ class EpsFirst(Policy):
     year = 2010
     source = "Tran-Thanh, Chapman, Munoz de Cote, Rogers & Jennings, AAAI 2010"
     formula = "round robin while spent < eps B, then the largest r / c that fits what is left"
+    domains = (("eps", Domain("in [0, 1]", lambda eps: 0.0 <= eps <= 1.0)),)
+    example_params = ({}, {"eps": 0.25, "update_in_exploitation": True})
     needs = ("budget",)
     monotone = True
     uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
     choose = staticmethod(choose)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(0.0 <= self.eps <= 1.0, "eps", "in [0, 1]")
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(), cls(eps=0.25, update_in_exploitation=True))
 
     def memory_size(self, arms: int) -> int:
         return 1

@@ -14,13 +14,12 @@ optimality that its abstract claims; see docs/deviations.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from bursar.jit.compile import compiled
 from bursar.jit.divergence import ball_ratio, box_ratio
-from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.base import Policy, PolicyContext, one_of
 from bursar.policies.ucb_sc import log_share
 
 __all__ = ["KLUCBSCPlus"]
@@ -55,18 +54,12 @@ class KLUCBSCPlus(Policy):
     year = 2017
     source = "Watanabe, Komiyama, Nakamura & Kudo, IEICE Trans. 2017"
     formula = "sup mu/tau with kl(r, mu) + kl(c, tau) <= log((N + 1) / n) / n"
+    domains = (("region", one_of("ball", "box")),)
+    example_params = ({}, {"plus": False}, {"region": "box"})
     monotone = True
     uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(self.region in ("ball", "box"), "region", "'ball' or 'box'")
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(), cls(plus=False), cls(region="box"))
 
     def kernel_params(self, context: PolicyContext) -> Params:
         return Params(float(self.plus), float(self.region == "box"))

@@ -14,7 +14,6 @@ Xia, Qin, Ma, Yu & Liu (2016). Budgeted multi-armed bandits with multiple plays.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,7 +25,7 @@ from bursar.jit.arms import Arms, Game, argmax, first_unplayed, new_game
 from bursar.jit.bounds import ratio
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, below, new_stream
-from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.base import POSITIVE, Domain, Policy, PolicyContext
 from bursar.validation import Floats, broadcast_columns, check_int, check_means, check_values
 
 __all__ = ["MRCB", "best_set"]
@@ -157,20 +156,16 @@ class MRCB(Policy):
         "the set of set_size arms with the largest sum min(r + e, 1) / sum max(c - e, 0),\n"
         "e = sqrt(kappa log(rounds) / n)"
     )
+    domains = (
+        ("kappa", POSITIVE),
+        ("set_size", Domain("1 or more", lambda size: 1 <= size <= 10**9)),
+    )
+    example_params = ({}, {"set_size": 2}, {"kappa": 0.25, "set_size": 3})
     monotone = True
     uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
     choose = staticmethod(choose)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(0.0 < self.kappa < math.inf, "kappa", "positive")
-        self._require(1 <= self.set_size <= 10**9, "set_size", "1 or more")
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(), cls(set_size=2), cls(kappa=0.25, set_size=3))
 
     @property
     def lazy(self) -> bool:

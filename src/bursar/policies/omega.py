@@ -13,13 +13,12 @@ Intervals. KDD '24. https://arxiv.org/abs/2306.07071
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from bursar.jit.bounds import eta_of, lower, upper
 from bursar.jit.compile import compiled
-from bursar.policies.base import Policy, PolicyContext, Scale
+from bursar.policies.base import POSITIVE, Domain, Domains, Examples, Policy, PolicyContext, Scale
 
 __all__ = ["OmegaStarUCB", "OmegaUCB"]
 
@@ -67,16 +66,9 @@ def star_index(p: Params, n: float, r: float, c: float, vr: float, vc: float, z2
 
 @compiled
 def star_worst(
-    p: Params,
-    n: float,
-    r: float,
-    r_high: float,
-    c_low: float,
-    c: float,
-    vr: float,
-    vc: float,
+    p: Params, n: float, r: float, r_high: float, c_low: float, c: float, vr: float, vc: float,
     z2: float,
-) -> float:
+) -> float:  # fmt: skip
     """ω*-UCB over a block of plays: eta's denominator x(1 - x) is taken at its largest."""
     eta_reward = min(1.0, max(p.eta_min, vr / _most(r, r_high)))
     eta_cost = min(1.0, max(p.eta_min, vc / _most(c_low, c)))
@@ -101,20 +93,18 @@ class OmegaUCB(Policy):
     year = 2024
     source = "Heyden, Arzamasov, Fouché & Böhm, KDD 2024"
     formula = "upper(mean reward) / lower(mean cost), Theorem 1 with eta = 1, z² = 2 rho log(N + 1)"
+    domains: ClassVar[Domains] = (("rho", POSITIVE),)
+    example_params: ClassVar[Examples] = (
+        {"rho": 1 / 64},
+        {"rho": 1 / 4},
+        {"rho": 1.0},
+    )
     always_shown: ClassVar[tuple[str, ...]] = ("rho",)
     monotone = True
     uses_variance = False
     any_range = True
     index = staticmethod(index)
     clock = staticmethod(clock)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(0.0 < self.rho < math.inf, "rho", "positive")
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(rho=rho) for rho in (1 / 64, 1 / 4, 1.0))
 
     def bounds(
         self, p: Params, n: float, r: float, c: float, vr: float, vc: float, now: float
@@ -129,13 +119,8 @@ class OmegaUCB(Policy):
 
     def kernel_params(self, context: PolicyContext) -> Params:
         scale = context.scale or Scale()
-        return Params(
-            self.rho,
-            0.0,
-            0.0,
-            scale.reward_low / scale.reward_width,
-            scale.cost_low / scale.cost_width,
-        )
+        offsets = scale.reward_low / scale.reward_width, scale.cost_low / scale.cost_width
+        return Params(self.rho, 0.0, 0.0, *offsets)
 
 
 @dataclass(frozen=True)
@@ -155,14 +140,13 @@ class OmegaStarUCB(OmegaUCB):
         "upper(mean reward) / lower(mean cost), Theorem 1 with z² = 2 rho log(N + 1) and\n"
         "eta = variance / ((high - mean)(mean - low)) once n >= min_samples, 1 before"
     )
+    domains: ClassVar[Domains] = (
+        ("min_samples", Domain("1 or more", lambda count: count >= 1)),
+        ("eta_min", Domain("in [0, 1]", lambda eta: 0.0 <= eta <= 1.0)),
+    )
     index = staticmethod(star_index)
     worst = staticmethod(star_worst)
     uses_variance = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(self.min_samples >= 1, "min_samples", "1 or more")
-        self._require(0.0 <= self.eta_min <= 1.0, "eta_min", "in [0, 1]")
 
     def interval_eta_min(self) -> float:
         return self.eta_min

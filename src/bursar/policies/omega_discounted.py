@@ -19,7 +19,6 @@ ALT. https://arxiv.org/abs/0805.3415
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,7 +27,7 @@ import numpy as np
 from bursar.jit.arms import Arms, Game, argmax, first_unplayed
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
-from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.base import Domain, PolicyContext
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB, star_index
 from bursar.validation import Floats
 
@@ -178,18 +177,12 @@ class DiscountedOmegaUCB(OmegaUCB):
         "upper(mean reward) / lower(mean cost), a play i plays ago with weight gamma^i,\n"
         "Theorem 1 with eta = 1, n the sum of an arm's weights, z² = 2 rho log(1 + sum of all n)"
     )
+    domains = (("gamma", Domain("in (0, 1]; 1 forgets nothing", lambda gamma: 0.0 < gamma <= 1.0)),)
+    example_params = ({"gamma": 0.999}, {"gamma": 0.95}, {"gamma": 1.0})
     always_shown = ("rho", "gamma")
     clock = staticmethod(clock)
     choose = staticmethod(choose)
     update_memory = staticmethod(update_memory)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(0.0 < self.gamma <= 1.0, "gamma", "in (0, 1]; 1 forgets nothing")
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(gamma=gamma) for gamma in (0.999, 0.95, 1.0))
 
     def memory_size(self, arms: int) -> int:
         return _HEAD + (_ARM + 1) * arms

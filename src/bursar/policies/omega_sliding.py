@@ -16,14 +16,13 @@ https://arxiv.org/abs/0805.3415
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bursar.jit.arms import Arms, Game, argmax, first_unplayed
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
-from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.base import Domain, PolicyContext
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB, star_index
 from bursar.validation import Floats
 
@@ -164,19 +163,13 @@ class SlidingOmegaUCB(OmegaUCB):
         "upper(mean reward) / lower(mean cost) over the last window plays, Theorem 1 with eta = 1,"
         "\nz² = 2 rho log(min(N + 1, window)); infinite if none of them is the arm's"
     )
+    domains = (("window", Domain(f"from 1 to {MOST:,} plays", lambda window: 1 <= window <= MOST)),)
+    example_params = ({"window": 2000}, {"window": 60})
     always_shown = ("rho", "window")
     monotone = False  # a lucky play that leaves the window lowers the index
     clock = staticmethod(clock)
     choose = staticmethod(choose)
     update_memory = staticmethod(update_memory)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(1 <= self.window <= MOST, "window", f"from 1 to {MOST:,} plays")
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(window=window) for window in (2000, 60))
 
     def memory_size(self, arms: int) -> int:
         return _HEAD + (_ARM + 1) * arms + 3 * self.window

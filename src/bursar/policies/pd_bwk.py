@@ -17,7 +17,6 @@ https://arxiv.org/abs/1305.2545
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,7 +25,7 @@ import numpy as np
 from bursar.jit.arms import Arms, Game, argmax, first_unplayed
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
-from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.base import POSITIVE, Policy, PolicyContext
 from bursar.validation import Floats
 
 __all__ = ["PDBwK"]
@@ -94,21 +93,13 @@ class PDBwK(Policy):
     year = 2013
     source = "Badanidiyuru, Kleinberg & Slivkins, FOCS 2013"
     formula = "min(1, r + rad(r)) / max(0, c - rad(c)), rad(v) = sqrt(c_rad v / n) + c_rad / n"
+    domains = (("c_rad", POSITIVE), ("horizon", POSITIVE), ("min_cost", POSITIVE))
+    example_params = ({}, {"c_rad": 0.05}, {"c_rad": 0.1, "horizon": 1000.0})
     needs = ("budget",)
     uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
     choose = staticmethod(choose)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("c_rad", "horizon", "min_cost"):
-            value = getattr(self, name)
-            self._require(value is None or 0.0 < value < math.inf, name, "positive")
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(), cls(c_rad=0.05), cls(c_rad=0.1, horizon=1000.0))
 
     def memory_size(self, arms: int) -> int:
         return 2

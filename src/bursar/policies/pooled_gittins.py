@@ -17,7 +17,6 @@ of Statistics 15(3).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,7 +25,7 @@ import numpy as np
 from bursar.jit.arms import Arms, Game, argmax
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
-from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.base import POSITIVE, Policy, PolicyContext
 from bursar.policies.gittins_index import (
     COUNT,
     add_up,
@@ -208,20 +207,14 @@ class PooledGittins(Policy):
         "sup x/y with A kl(r, x) + C kl(c, y) <= z²/2, A and C effective trials, z the boundary\n"
         "of optimal stopping for the plays done and those that the rest of the budget pays for"
     )
+    domains = (("horizon", POSITIVE),)
+    example_params = ({}, {"horizon": 0.5}, {"pool": False})
     needs = ("budget",)
     index = staticmethod(index)
     clock = staticmethod(clock)
     scores = staticmethod(scores)
     choose_cached = staticmethod(choose_cached)
     update_cache = staticmethod(update_cache)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(0.0 < self.horizon < math.inf, "horizon", "positive")
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(), cls(horizon=0.5), cls(pool=False))
 
     def kernel_params(self, context: PolicyContext) -> Params:
         return Params(self.horizon, float(self.pool), self._known(context, "budget"))

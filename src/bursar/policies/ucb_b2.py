@@ -15,12 +15,11 @@ distributions. AISTATS.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from bursar.jit.compile import compiled
-from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.base import VARIANT, Domain, Policy, PolicyContext
 
 __all__ = ["UCBB2"]
 
@@ -76,7 +75,7 @@ def worst(
 
 @dataclass(frozen=True)
 class UCBB2(Policy):
-    """UCB-B2; ``min_cost`` is a known lower bound of the mean costs, 0 if nobody knows one.
+    """UCB-B2; ``min_cost`` is a known lower bound on the mean costs, 0 if nobody knows one.
 
     ``indices`` takes unbiased variances (divided by n - 1).
     """
@@ -93,23 +92,17 @@ class UCBB2(Policy):
         "q + 1.4 (e + q h) / c, q = r / max(c, min_cost), if 0 < h < 0.21875 c, else infinite;\n"
         "e, h = sqrt(2 V x / n) + 3 x / n with V of rewards, costs; x = alpha log(N)"
     )
+    domains = (
+        ("alpha", Domain("above 2", lambda alpha: 2.0 < alpha < math.inf)),
+        ("min_cost", Domain("0 or more", lambda cost: 0.0 <= cost < math.inf)),
+        ("variant", VARIANT),
+    )
+    example_params = ({}, {"min_cost": 0.05}, {"variant": "authors"})
     monotone = True
     ddof = 1
     index = staticmethod(index)
     worst = staticmethod(worst)
     clock = staticmethod(clock)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(2.0 < self.alpha < math.inf, "alpha", "above 2")
-        self._require(
-            self.min_cost is None or 0.0 <= self.min_cost < math.inf, "min_cost", "0 or more"
-        )
-        self._require(self.variant in ("paper", "authors"), "variant", "'paper' or 'authors'")
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(), cls(min_cost=0.05), cls(variant="authors"))
 
     def kernel_params(self, context: PolicyContext) -> Params:
         known = 0.0 if context.min_cost is None else context.min_cost

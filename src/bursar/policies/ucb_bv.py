@@ -5,7 +5,7 @@ r"""UCB-BV1 and UCB-BV2: the ratio plus a bonus, for discrete costs.
     BV1: \frac rc + \frac{(1 + 1/\lambda)\,s}{\lambda - s}, \qquad
     BV2: \frac rc + \frac{s}{\lambda_t}\left(1 + \frac{1}{\lambda_t - s}\right)
 
-:math:`\lambda` is a known lower bound of the mean costs, :math:`\lambda_t` the smallest mean cost
+:math:`\lambda` is a known lower bound on the mean costs, :math:`\lambda_t` the smallest mean cost
 seen. While s is not below it the formula is negative or undefined and the index infinite, so with
 :math:`\lambda` = 0.01 BV1 plays round robin for some 90,000 plays of each arm.
 
@@ -15,7 +15,6 @@ Ding, Qin, Zhang & Liu (2013). Multi-armed bandit with budget constraint and var
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ import numpy as np
 
 from bursar.jit.arms import Arms, Game
 from bursar.jit.compile import compiled
-from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.base import POSITIVE, Policy, PolicyContext
 from bursar.validation import Floats
 
 __all__ = ["UCBBV1", "UCBBV2"]
@@ -76,7 +75,7 @@ def bv2_scores(p: Any, arms: Arms, game: Game) -> Floats:
 
 @dataclass(frozen=True)
 class UCBBV1(Policy):
-    """UCB-BV1, which knows a lower bound of the mean costs."""
+    """UCB-BV1, which knows a lower bound on the mean costs."""
 
     min_cost: float | None = None
 
@@ -88,20 +87,12 @@ class UCBBV1(Policy):
     formula = (
         "r/c + (1 + 1/min_cost) s / (min_cost - s), infinite if s >= min_cost, s = sqrt(log(N) / n)"
     )
+    domains = (("min_cost", POSITIVE),)
+    example_params = ({"min_cost": 0.2}, {"min_cost": 0.9})
     needs = ("min_cost",)
     monotone = True
     index = staticmethod(bv1_index)
     clock = staticmethod(clock)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(
-            self.min_cost is None or 0.0 < self.min_cost < math.inf, "min_cost", "positive"
-        )
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(min_cost=0.2), cls(min_cost=0.9))
 
     def kernel_params(self, context: PolicyContext) -> Params:
         return Params(self._known(context, "min_cost"))

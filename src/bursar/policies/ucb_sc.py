@@ -14,12 +14,11 @@ multi-armed bandit problem. IEICE Trans. Fundamentals E101-A(3).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from bursar.jit.compile import compiled
-from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.base import VARIANT, Policy, PolicyContext
 
 __all__ = ["UCBSCPlus", "log_share"]
 
@@ -66,18 +65,12 @@ class UCBSCPlus(Policy):
         "(r c + R sqrt(r² + c² - R²)) / (c² - R²), infinite if c <= R,\n"
         "R² = log((N + 1) / n) / (2 n)"
     )
+    domains = (("variant", VARIANT),)
+    example_params = ({}, {"plus": False}, {"variant": "authors"})
     monotone = True
     uses_variance = False
     index = staticmethod(index)
     clock = staticmethod(clock)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(self.variant in ("paper", "authors"), "variant", "'paper' or 'authors'")
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(), cls(plus=False), cls(variant="authors"))
 
     def kernel_params(self, context: PolicyContext) -> Params:
         return Params(float(self.plus), 1.0 if self.variant == "authors" else 0.0)

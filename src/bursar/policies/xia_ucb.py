@@ -16,12 +16,11 @@ Neurocomputing 258.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from bursar.jit.compile import compiled
-from bursar.policies.base import Policy, PolicyContext
+from bursar.policies.base import POSITIVE, VARIANT, Policy, PolicyContext
 
 __all__ = ["CUCB", "IUCB", "MUCB"]
 
@@ -67,18 +66,11 @@ class _XiaUCB(Policy):
 
     year = 2017
     source = "Xia, Qin, Ding, Li, Zhang, Yu & Liu, Neurocomputing 2017"
+    domains = (("alpha", POSITIVE), ("variant", VARIANT))
+    example_params = ({}, {"alpha": 1.0}, {"variant": "authors"})
     monotone = True
     uses_variance = False
     clock = staticmethod(clock)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(0.0 < self.alpha < math.inf, "alpha", "positive")
-        self._require(self.variant in ("paper", "authors"), "variant", "'paper' or 'authors'")
-
-    @classmethod
-    def examples(cls) -> Iterator[Policy]:
-        yield from (cls(), cls(alpha=1.0), cls(variant="authors"))
 
     def kernel_params(self, context: PolicyContext) -> Params:
         return Params(self.alpha, 1.0 if self.variant == "authors" else 0.0)

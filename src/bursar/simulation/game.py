@@ -131,7 +131,7 @@ def run(
 ) -> Game:
     """Play a game; ``loop`` is "auto" (the fastest) or "plain"."""
     problem = tape.problem
-    context = policy._context(problem.arms, budget, problem.min_cost, Scale())
+    context = policy.make_context(problem.arms, budget, problem.min_cost, Scale())
     p = policy.kernel_params(context)
     state = new_state(budget, policy.ties, overspend == "never")
     stream = new_stream(*seed, _POLICY)

@@ -61,7 +61,7 @@ def run(
     """Play a game and note plays, spend and regret at each share of the budget."""
     problem = world.problem
     size = problem.arms
-    context = policy._context(size, budget, problem.min_cost, Scale())
+    context = policy.make_context(size, budget, problem.min_cost, Scale())
     arms, state = new_arms(size), new_state(budget, policy.ties, overspend == "never")
     memory = np.zeros(policy.memory_size(size))
     own = np.zeros(2)  # regret so far, and the moment

@@ -49,7 +49,7 @@ def play(
     Parameters
     ----------
     policy : Policy or str
-        A policy or its slug. If it needs the budget or a lower bound of the mean costs, it is told.
+        A policy or its slug. If it needs the budget or a lower bound on the mean costs, it is told.
     problem : Bernoulli
         The arms.
     budget : float
