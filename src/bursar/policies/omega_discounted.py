@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from bursar.jit.arms import Arms, Game, argmax, first_unplayed
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
-from bursar.policies.base import Domain, PolicyContext
+from bursar.policies.base import Domain, Domains, PolicyContext
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB, star_index
 from bursar.validation import Floats
 
@@ -177,7 +177,9 @@ class DiscountedOmegaUCB(OmegaUCB):
         "upper(mean reward) / lower(mean cost), a play i plays ago with weight gamma^i,\n"
         "Theorem 1 with eta = 1, n the sum of an arm's weights, z² = 2 rho log(1 + sum of all n)"
     )
-    domains = (("gamma", Domain("in (0, 1]; 1 forgets nothing", lambda gamma: 0.0 < gamma <= 1.0)),)
+    domains: ClassVar[Domains] = (
+        ("gamma", Domain("in (0, 1]; 1 forgets nothing", lambda gamma: 0.0 < gamma <= 1.0)),
+    )
     example_params = ({"gamma": 0.999}, {"gamma": 0.95}, {"gamma": 1.0})
     always_shown = ("rho", "gamma")
     clock = staticmethod(clock)

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from bursar.jit.arms import Arms, Game, argmax, first_unplayed
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
-from bursar.policies.base import Domain, PolicyContext
+from bursar.policies.base import Domain, Domains, PolicyContext
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB, star_index
 from bursar.validation import Floats
 
@@ -163,7 +163,9 @@ class SlidingOmegaUCB(OmegaUCB):
         "upper(mean reward) / lower(mean cost) over the last window plays, Theorem 1 with eta = 1,"
         "\nz² = 2 rho log(min(N + 1, window)); infinite if none of them is the arm's"
     )
-    domains = (("window", Domain(f"from 1 to {MOST:,} plays", lambda window: 1 <= window <= MOST)),)
+    domains: ClassVar[Domains] = (
+        ("window", Domain(f"from 1 to {MOST:,} plays", lambda window: 1 <= window <= MOST)),
+    )
     example_params = ({"window": 2000}, {"window": 60})
     always_shown = ("rho", "window")
     monotone = False  # a lucky play that leaves the window lowers the index
