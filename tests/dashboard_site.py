@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from starlette.testclient import TestClient
 
 from bursar.campaign import Campaign
-from bursar.dashboard import pages
+from bursar.dashboard import make_pages
 from bursar.service.app import create_app
 from bursar.service.config import ServiceConfig
 from bursar.service.service import Service
@@ -23,22 +23,24 @@ from bursar.service.service import Service
 _PROGRAM = """
 import sys, uvicorn
 from pathlib import Path
-from bursar.dashboard import pages
+from bursar.dashboard import make_pages
 from bursar.service.app import create_app
 from bursar.service.service import Service
 from bursar.service.config import ServiceConfig
 port, url, reports = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 service = Service(url, ServiceConfig(port=port, require_keys=sys.argv[4] != "open", reports=reports))
-uvicorn.run(create_app(service, pages(service)), port=port, log_level="error")
+uvicorn.run(create_app(service, make_pages(service)), port=port, log_level="error")
 """
 
 
 @contextmanager
 def site(storage="memory", **settings):
     """Give a service and a client that asks it without a network."""
-    service = Service(storage, ServiceConfig(**({"open": True} | settings)))
+    service = Service(storage, ServiceConfig(**({"require_keys": False} | settings)))
     client = TestClient(
-        create_app(service, pages(service)), base_url="http://localhost", follow_redirects=False
+        create_app(service, make_pages(service)),
+        base_url="http://localhost",
+        follow_redirects=False,
     )
     try:
         yield service, client

@@ -15,9 +15,8 @@ from bursar.campaign import ArmChange, Campaign, committer
 from bursar.campaign.config import Config
 from bursar.campaign.state import decode_snapshot, encode_snapshot
 from bursar.client import Client
-from bursar.dashboard.campaign import rows
-from bursar.dashboard.card import card, look
-from bursar.dashboard.events import Story
+from bursar.dashboard.events import EventDescriber, find_group
+from bursar.dashboard.summary import summarize
 from bursar.errors import InvalidInput
 from bursar.ledger import MemoryStore
 
@@ -331,16 +330,15 @@ def test_a_reward_that_was_made_up_is_no_news_when_the_cost_comes_after_it() -> 
 
 def test_the_pages_show_an_arm_that_changed() -> None:
     campaign = after_a_price_rise(on_change="reset")
-    found = look(campaign)
-    shown = {row["key"]: row["changed"] for row in rows(found, "key", False)[0]}
-    assert shown["large"] == []
-    assert shown["small"][0].startswith("Mean cost changed from 0.")
-    assert shown["small"][0].endswith("; learned anew")
-    assert any(one.text.startswith("Alarm: small changed") for one in card(found).troubles)
+    summary = summarize(campaign)
+    changed = {arm.key: arm.changed for arm in summary.arms}
+    assert changed["large"] == ()
+    assert (changed["small"][0].what, changed["small"][0].reset) == ("cost", True)
+    assert any(one.text.startswith("Alarm: small changed") for one in summary.alerts)
     event = next(event for event in campaign.events() if event.kind == "changed")
-    line = Story(campaign.coin, list(ARMS)).line(event)
-    assert line.group == "trouble"
-    assert line.text.startswith("The mean cost of small changed from 0.")
+    assert find_group(event.kind) == "trouble"
+    text = EventDescriber(campaign.coin, summary.arms).describe(event)
+    assert text.startswith("The mean cost of small changed from 0.")
 
 
 def test_the_service_and_its_client_show_an_arm_that_changed(live: Live) -> None:  # noqa: F811

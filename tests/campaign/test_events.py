@@ -17,7 +17,7 @@ from bursar.campaign.state import State
 from bursar.campaign.tokens import TokenSigner
 from bursar.campaign.transaction import load_decision
 from bursar.client.decode import decode_sent_event
-from bursar.dashboard.events import GROUPS, Story, group_of
+from bursar.dashboard.events import GROUPS, EventDescriber, find_group
 from bursar.errors import NewerSchema, PolicyFailed
 from bursar.ledger import Event
 from bursar.service.maintenance import _more as explained_excess
@@ -109,7 +109,7 @@ def test_constants_bodies_and_groups_have_the_same_kinds() -> None:
     assert sorted(constants) == sorted(events.BODIES)
     assert sorted((*events.DECISIONS, *events.RULES, *events.NOTICES)) == sorted(events.BODIES)
     assert {kind for group in GROUPS.values() for kind in group} == set(events.BODIES)
-    assert all(group_of(kind) in GROUPS for kind in events.BODIES)
+    assert all(find_group(kind) in GROUPS for kind in events.BODIES)
 
 
 def fold(log: list[Event]) -> None:
@@ -135,10 +135,9 @@ def load_decisions(log: list[Event]) -> None:
         assert load_decision([event for event in log if event.decision == decision])
 
 
-def tell_story(log: list[Event]) -> None:
-    story = Story(State(log[0]).config.coin, ["a", "b", "c"])
-    lines = [story.line(event) for event in log]
-    assert all(line.text and line.text != line.kind for line in lines)
+def describe(log: list[Event]) -> None:
+    describer = EventDescriber(State(log[0]).config.coin, [])
+    assert all(describer.describe(event) not in ("", event.kind) for event in log)
 
 
 def decode(log: list[Event]) -> None:
@@ -146,7 +145,7 @@ def decode(log: list[Event]) -> None:
 
 
 READERS: list[Callable[[list[Event]], None]] = [
-    fold, audit, follow_totals, load_decisions, tell_story, decode,
+    fold, audit, follow_totals, load_decisions, describe, decode,
 ]  # fmt: skip
 
 

@@ -137,12 +137,12 @@ def test_a_campaign_is_made_watched_and_changed_by_hand(browser, server):
         tab.get_by_label("New budget in EUR").fill("8")
         tab.get_by_role("button", name="Preview").click()
         expect(tab.locator("#preview")).to_contain_text(
-            "Available becomes 7.76 EUR; 77 asks possible."
+            "7.76 EUR would be available, enough for 77 asks."
         )
         tab.get_by_label("New budget in EUR").fill("9")
-        expect(tab.locator("#preview")).to_contain_text("Available becomes 8.76 EUR", timeout=WAIT)
+        expect(tab.locator("#preview")).to_contain_text("8.76 EUR would be available", timeout=WAIT)
         tab.get_by_label("Type by hand to confirm").fill("by hand")
-        tab.get_by_role("button", name="Set the budget").click()
+        tab.get_by_role("button", name="Change the budget").click()
         expect(money(tab, "budget")).to_have_text("9.00 EUR", timeout=WAIT)
         refused = "Failed to load resource: the server responded with a status of 422"
         assert [line for line in said if not line.startswith(refused)] == []
@@ -199,8 +199,8 @@ def test_ticked_holds_are_not_pulled_away_and_can_be_voided(browser, server):
         )
         assert tab.get_by_label("Void to-void").is_checked()
         tab.get_by_label("Reason").fill("never sent")
-        tab.get_by_role("button", name="Void the ticked ones").click()
-        expect(tab.get_by_text("The holds are given back.")).to_be_visible()
+        tab.get_by_role("button", name="Void selected").click()
+        expect(tab.get_by_text("The holds were released.")).to_be_visible()
         assert tab.get_by_label("Void to-void").count() == 0
         assert said == []
 
@@ -259,7 +259,7 @@ def test_signing_in_and_out_with_a_key(browser, tmp_path):
             tab.get_by_role("button", name="Sign in").click()
             tab.wait_for_url(f"{locked.address}/campaigns/llm")
             tab.get_by_role("button", name="Pause", exact=True).click()
-            tab.get_by_text("nothing more is granted until it is resumed").wait_for()
+            tab.get_by_text("No decisions are granted until it is resumed").wait_for()
             tab.get_by_role("button", name="Sign out").click()
             tab.get_by_text("You are signed out.").wait_for()
             tab.goto(locked.address)

@@ -45,7 +45,7 @@ def csrf(answer):
 def test_without_campaigns_the_first_screen_says_how_to_begin():
     with site() as (_, client):
         told = text(client.get("/"))
-    assert "Make the first campaign" in told
+    assert "Create the first campaign" in told
     assert "bursar campaign create llm --budget 25.00" in told
 
 
@@ -71,6 +71,20 @@ def test_the_first_screen_shows_the_money(home):
     assert "Budget 10.00 USD" in told
     assert "best arm" in told
     assert "(estimated)" in told
+
+
+def test_arms_are_sorted_by_links_and_holds_are_counted(home):
+    service, client = home
+    page = client.get("/campaigns/llm", params={"sort": "asks"})
+    assert re.findall(r'aria-sort="(\w+)".*?id="sort-(\w+)"', page.text) == [("descending", "asks")]
+    assert 'href="/campaigns/llm?sort=asks&amp;down=0#arms"' in page.text
+    held = service.campaign("llm").held
+    waiting = f"1 decision is waiting for an outcome, with {held:.2f} USD on hold; none is stuck."
+    assert waiting in text(page)
+    small = text(page).index("small best so far")
+    assert small < text(page).index("large at most")
+    turned = text(client.get("/campaigns/llm", params={"sort": "asks", "down": "0"}))
+    assert turned.index("large at most") < turned.index("small best so far")
 
 
 def test_live_parts_come_alone_and_say_where_they_belong(home):
@@ -118,7 +132,7 @@ def test_nothing_typed_is_lost_on_an_error(home):
     assert 'value="video"' in answer.text
     assert "x" not in service.names()
     taken = client.post("/new", data=fields | {"name": "llm", "budget": "40"})
-    assert "there is a campaign named 'llm' already" in text(taken)
+    assert "A campaign named 'llm' already exists" in text(taken)
 
 
 def test_more_arms_without_scripts(home):
@@ -150,8 +164,7 @@ def test_the_budget_needs_the_name_and_the_newest_version(home):
     service, client = home
     campaign = service.campaign("llm")
     page = client.get("/campaigns/llm/budget", params={"budget": "20"})
-    assert "Available becomes" in text(page)
-    assert "asks possible" in text(page)
+    assert "would be available, enough for" in text(page)
     version = re.search(r'name="version" value="(\d+)"', page.text)[1]
     wish = {"budget": "20", "version": version}
     slip = client.post("/campaigns/llm/budget", data=wish | {"confirm": "lmm"})
@@ -160,13 +173,13 @@ def test_the_budget_needs_the_name_and_the_newest_version(home):
     campaign.pause_arm("large")
     stale = client.post("/campaigns/llm/budget", data=wish | {"confirm": "llm"})
     assert stale.status_code == 412
-    assert "Somebody changed the campaign meanwhile" in text(stale)
+    assert "The campaign was changed in the meantime" in text(stale)
     assert campaign.budget == 10
     wish["version"] = re.search(r'name="version" value="(\d+)"', stale.text)[1]
     done = client.post("/campaigns/llm/budget", data=wish | {"confirm": "llm"})
     assert done.status_code == 303
     assert campaign.budget == 20
-    assert "The budget is set." in text(client.get(done.headers["location"]))
+    assert "The budget was changed." in text(client.get(done.headers["location"]))
 
 
 def test_a_campaign_is_paused_resumed_capped_and_closed(home):
@@ -213,7 +226,7 @@ def test_events_are_filtered_and_linked(home):
     service, client = home
     service.campaign("llm").set_budget("11", by="ada")
     changes = client.get("/campaigns/llm/events", params={"group": "changes"})
-    assert "Budget set from 10.00 USD to 11.00 USD" in text(changes)
+    assert "Budget changed from 10.00 USD to 11.00 USD" in text(changes)
     assert "by ada" in text(changes)
     assert "chosen" not in text(changes)
     one = client.get("/campaigns/llm/events", params={"decision": "llm-open"})
@@ -225,10 +238,15 @@ def test_events_are_filtered_and_linked(home):
 
 def test_why_this_arm(home):
     _, client = home
-    told = text(client.get("/campaigns/llm/decisions/llm-open"))
+    page = client.get("/campaigns/llm/decisions/llm-open")
+    told = text(page)
     assert "was chosen" in told
-    assert "choice re-made and verified" in told
-    assert "Seed 0" in told
+    assert "choice reproduced and verified" in told
+    assert "chosen by the largest index" in told
+    for words in ("Index", "Optimistic reward", "Pessimistic cost", "Decision llm-open", "Seed 0"):
+        assert words in told
+    assert "Reason for voiding it" in told
+    assert 'class="index" y="2" width="100.0"' in page.text
     assert client.get("/campaigns/llm/decisions/never").status_code == 404
 
 
@@ -239,7 +257,7 @@ def test_a_bill_is_compared_and_nothing_kept(home):
     answer = client.post(
         "/campaigns/llm/ledger:batch", data={"bill": f"decision,amount\n{first},0.06\n"}
     )
-    assert "1 of 1 decisions on the bill differ from what we booked." in text(answer)
+    assert "1 of 1 decision on the bill differs from the recorded spend." in text(answer)
     assert "+0.01 USD" in text(answer)
     assert client.post("/campaigns/llm/ledger:batch", data={"bill": "a,b,c"}).status_code == 422
     assert service.campaign("llm").status() == before
@@ -249,7 +267,7 @@ def test_what_is_not_there_says_so_in_html(home):
     _, client = home
     answer = client.get("/campaigns/nope")
     assert answer.status_code == 404
-    assert "There is no campaign named 'nope' here." in text(answer)
+    assert "There is no campaign named 'nope'." in text(answer)
     assert answer.headers["content-type"].startswith("text/html")
 
 
@@ -280,7 +298,7 @@ def test_names_are_never_taken_for_html():
 
 
 def test_pages_need_a_key_and_changes_a_token():
-    with site(open=False) as (service, client):
+    with site(require_keys=True) as (service, client):
         lived(service.store)
         _, token = service.keys.create(["read", "admin", "keys"], note="ada")
         answer = client.get("/campaigns/llm")
@@ -310,7 +328,7 @@ def test_pages_need_a_key_and_changes_a_token():
 
 
 def test_a_reader_sees_no_buttons_and_cannot_change():
-    with site(open=False) as (service, client):
+    with site(require_keys=True) as (service, client):
         lived(service.store)
         lived(service.store, "ads")
         _, token = service.keys.create(["read"], campaigns=["llm"])
@@ -370,8 +388,8 @@ def test_of_many_campaigns_those_in_trouble_are_on_the_first_screen():
         last.tell(last.ask(), cost="5.00")
         told = text(client.get("/"))
         assert "c100" in told
-        assert "Look now: c100 needs attention" in told
-        assert "1 more, quieter for longer and within their budgets" in told
+        assert "Action needed: check c100." in told
+        assert "1 more campaign with older events, within budget, is not shown" in told
 
 
 def test_an_orphan_of_a_restored_backup_is_shown():
@@ -387,7 +405,7 @@ def test_an_orphan_of_a_restored_backup_is_shown():
             answer = client.get(path)
             assert answer.status_code == 200
             assert "0.05" in text(answer)
-        assert "before a backup was restored" in text(client.get("/campaigns/llm/events"))
+        assert "adopted after a backup was restored" in text(client.get("/campaigns/llm/events"))
         assert client.get("/v1/campaigns/llm/series").json()["spent"][-1] == "0.050000"
         assert find_violations(campaign) == []
         assert client.get(f"/campaigns/llm/decisions/{lost.id}").status_code < 500
@@ -405,7 +423,7 @@ def test_a_damaged_ledger_does_not_hide_the_others(home, monkeypatch):
 
     monkeypatch.setattr(service, "campaign", damaged)
     told = text(client.get("/"))
-    assert "Look now: the ledger of llm cannot be read" in told
+    assert "Action needed: the ledger of llm cannot be read" in told
     assert "fine" in told
     listed = client.get("/v1/campaigns").json()
     assert listed["damaged"] == ["llm"]

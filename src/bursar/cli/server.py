@@ -25,7 +25,7 @@ from bursar.campaign.creation import open_store
 from bursar.cli.demo import WORLDS, DemoSimulation
 from bursar.cli.serve import ServeOptions
 from bursar.cli.storage import storage_url
-from bursar.dashboard import pages
+from bursar.dashboard import make_pages
 from bursar.errors import InvalidInput
 from bursar.ledger.locks import LedgerClaim, ledger_path
 from bursar.service.app import create_app
@@ -279,7 +279,7 @@ def _check_public(service: Service) -> None:
 
 def _config(service: Service) -> uvicorn.Config:
     return uvicorn.Config(
-        create_app(service, pages(service)), log_config=None, access_log=False, ws="none",
+        create_app(service, make_pages(service)), log_config=None, access_log=False, ws="none",
         http=LimitedConnection, server_header=False, proxy_headers=False, timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_PATIENCE,
     )  # fmt: skip

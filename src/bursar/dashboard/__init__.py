@@ -1,4 +1,4 @@
-"""The dashboard: pages for the person who answers for the money, rendered on the server."""
+"""The dashboard: pages for the people responsible for a budget, rendered on the server."""
 
 from __future__ import annotations
 
@@ -9,62 +9,68 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from bursar.dashboard import account, create, edit, ledger, reports
-from bursar.dashboard import overview as news
-from bursar.dashboard.campaign import campaign_page, series_data
-from bursar.dashboard.decision import decision_page
-from bursar.dashboard.edit import CHANGES
-from bursar.dashboard.events import events_page
-from bursar.dashboard.overview import overview
-from bursar.dashboard.render import Handler, page
+from bursar.dashboard import (
+    account,
+    campaign,
+    create,
+    decision,
+    edit,
+    events,
+    ledger,
+    overview,
+    reports,
+    streams,
+)
+from bursar.dashboard.render import Handler, make_endpoint
 from bursar.service.service import Service
 
-__all__ = ["pages"]
+__all__ = ["make_pages"]
 
 _STATIC = Path(__file__).parent / "static"
-_ONE = "/campaigns/{name}"
+_CAMPAIGN = "/campaigns/{name}"
 
 
 class _Assets(StaticFiles):
-    """Files that browsers keep, and ask about by their tags."""
+    """Static files that browsers cache but revalidate."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        answer = super().file_response(*args, **kwargs)
-        answer.headers["cache-control"] = "no-cache"
-        return answer
+        response = super().file_response(*args, **kwargs)
+        response.headers["cache-control"] = "no-cache"
+        return response
 
 
-def pages(service: Service) -> list[BaseRoute]:
+def make_pages(service: Service) -> list[BaseRoute]:
     """Return the routes of all pages of a service."""
 
     def get(path: str, handler: Handler) -> Route:
-        return Route(path, page(service, handler), methods=["GET"])
+        return Route(path, make_endpoint(service, handler), methods=["GET"])
 
     def post(path: str, handler: Handler) -> Route:
-        return Route(path, page(service, handler), methods=["POST"])
+        return Route(path, make_endpoint(service, handler), methods=["POST"])
 
     return [
-        get("/", overview),
-        get("/live", news.everything),
-        get("/login", account.login),
+        get("/", overview.show_overview),
+        get("/live", streams.stream_all),
+        get("/login", account.show_login),
         post("/login", account.sign_in),
-        post("/logout", account.logout),
-        get("/new", create.new),
-        post("/new", create.create),
-        get("/keys", account.keys),
-        post("/keys", account.create),
-        post("/keys/revoke", account.revoke),
-        get("/experiments", reports.experiments),
-        get("/experiments/{path:path}", reports.report),
-        get(_ONE, campaign_page),
-        get(f"{_ONE}/live", news.one),
-        get(f"{_ONE}/series.json", series_data),
-        get(f"{_ONE}/events", events_page),
-        get(f"{_ONE}/budget", edit.budget),
-        post(f"{_ONE}/budget", edit.set_budget),
-        get(f"{_ONE}/ledger", ledger.ledger),
-        post(f"{_ONE}/ledger:batch", ledger.compare),  # bills are as long as batches
-        get(f"{_ONE}/decisions/{{id}}", decision_page),
-        *(post(f"{_ONE}/{rest}", handler) for rest, handler in CHANGES.items()),
+        post("/logout", account.sign_out),
+        get("/new", create.show_form),
+        post("/new", create.create_campaign),
+        get("/keys", account.show_keys),
+        post("/keys", account.create_key),
+        post("/keys/revoke", account.revoke_key),
+        get("/experiments", reports.show_reports),
+        get("/experiments/{path:path}", reports.send_report_file),
+        get(_CAMPAIGN, campaign.show_campaign),
+        get(f"{_CAMPAIGN}/live", streams.stream_campaign),
+        get(f"{_CAMPAIGN}/series.json", campaign.send_series),
+        get(f"{_CAMPAIGN}/events", events.show_events),
+        get(f"{_CAMPAIGN}/budget", edit.show_budget),
+        post(f"{_CAMPAIGN}/budget", edit.change_budget),
+        get(f"{_CAMPAIGN}/ledger", ledger.show_ledger),
+        # a bill may be as long as a batch, and the path decides how long a body may be
+        post(f"{_CAMPAIGN}/ledger:batch", ledger.check_bill),
+        get(f"{_CAMPAIGN}/decisions/{{id}}", decision.show_decision),
+        *(post(f"{_CAMPAIGN}/{path}", handler) for path, handler in edit.CHANGES.items()),
         Mount("/static", _Assets(directory=_STATIC)),
     ]

@@ -1,4 +1,4 @@
-"""Signing in with a key, and out."""
+"""Signing in and out with a key, and the page that manages keys."""
 
 from __future__ import annotations
 
@@ -9,109 +9,102 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bursar.dashboard.render import Form, render, to
+from bursar.dashboard.render import Form, redirect, render
 from bursar.errors import BursarError, InvalidInput
-from bursar.formatting import format_time
 from bursar.service.auth import check_grant, read_form, request_key, require, require_form
 from bursar.service.keys import SCOPES, Key, new_key
 from bursar.service.service import Service
 
-__all__ = ["create", "keys", "login", "logout", "revoke", "sign_in"]
+__all__ = ["create_key", "revoke_key", "show_keys", "show_login", "sign_in", "sign_out"]
+
+_SCOPES = {
+    "ask": "get decisions",
+    "tell": "report costs and rewards",
+    "read": "view everything",
+    "admin": "all of the above, and change budgets, arms and campaigns",
+    "adjust": "correct reported outcomes",
+    "keys": "create and revoke keys",
+}
+_TONES = {"live": "good", "expired": "neutral", "revoked": "bad"}
 
 
-async def login(service: Service, request: Request) -> Response:
-    """Show the form, unless nobody needs to sign in."""
+async def show_login(service: Service, request: Request) -> Response:
+    """Show the form, unless the request has a key already."""
+    target = _local_path(request.query_params.get("next", "/"))
     if request_key(request) is not None:
-        return to(_inside(request.query_params.get("next", "/")))
-    form = Form({"key": ""})
-    return render(
-        service, request, "login", form=form, next=_inside(request.query_params.get("next", "/"))
-    )
+        return redirect(target)
+    return render(service, request, "login", form=Form(), next=target)
 
 
 async def sign_in(service: Service, request: Request) -> Response:
-    """Start a session for who has a key; what was typed is not shown again."""
+    """Start a session; a refused key is not shown again."""
     fields = await read_form(request)
     key = await service.run_in_thread(service.keys.find, fields.get("key", "").strip())
-    where = _inside(fields.get("next", "/"))
-    if key is None:
-        form = Form({"key": ""}, {"key": "No key like this is known, or it has ended."})
-        return render(service, request, "login", 401, form=form, next=where)
-    if not key.allows("read"):
-        form = Form({"key": ""}, {"key": "This key may not look at anything: it has no read."})
-        return render(service, request, "login", 403, form=form, next=where)
-    answer = to(where)
-    answer.headers.append("set-cookie", service.sessions.start(key))
-    return answer
+    target = _local_path(fields.get("next", "/"))
+    if key is None or not key.allows("read"):
+        error = "This key is unknown, expired or revoked."
+        if key is not None:
+            error = "This key cannot view pages, because it does not have the scope read."
+        form = Form(errors={"key": error})
+        return render(
+            service, request, "login", 401 if key is None else 403, form=form, next=target
+        )
+    response = redirect(target)
+    response.headers.append("set-cookie", service.sessions.start(key))
+    return response
 
 
-async def logout(service: Service, request: Request) -> Response:
+async def sign_out(service: Service, request: Request) -> Response:
     """End the session."""
     if request_key(request) is not None:
         await require_form(request, "read")
-    answer = to("/login", done="signed-out")
-    answer.headers.append("set-cookie", service.sessions.end())
-    return answer
+    response = redirect("/login", done="signed-out")
+    response.headers.append("set-cookie", service.sessions.end())
+    return response
 
 
-def _inside(address: str) -> str:
-    """Return an address of this service, whatever a link wanted.
+def _local_path(address: str) -> str:
+    """Return an address if it is a path of this service, or else ``"/"``.
 
-    >>> _inside("/keys"), _inside("//evil.example/x"), _inside("https://evil.example")
+    >>> _local_path("/keys"), _local_path("//evil.example/x"), _local_path("https://evil.example")
     ('/keys', '/', '/')
     """
-    parts = urlsplit(address)
-    plain = address.startswith("/") and not address.startswith(("//", "/\\"))
-    return address if plain and not parts.netloc and address.isprintable() else "/"
+    is_path = address.startswith("/") and not address.startswith(("//", "/\\"))
+    is_local = is_path and not urlsplit(address).netloc and address.isprintable()
+    return address if is_local else "/"
 
 
-# ==== dashboard.key_page
-# The page of keys: who may do what.
-
-_ABOUT = {
-    "ask": "get decisions",
-    "tell": "report costs and rewards",
-    "read": "look at everything",
-    "admin": "all of these, and change budgets, arms and campaigns",
-    "adjust": "correct outcomes that were told",
-    "keys": "make and revoke keys",
-}
-_TONES = {"live": "yes", "expired": "open", "revoked": "no"}
+async def show_keys(service: Service, request: Request) -> Response:
+    """Show the keys that the user may manage."""
+    return await _render_keys(service, request, require(request, "keys"), Form())
 
 
-async def keys(service: Service, request: Request) -> Response:
-    """Show all keys that who looks may manage."""
-    mine = require(request, "keys")
-    return await _shown(service, request, mine, Form())
-
-
-async def create(service: Service, request: Request) -> Response:
-    """Make a key and show its token, this once."""
-    mine, fields = await require_form(request, "keys")
-    form = Form(dict(fields))
+async def create_key(service: Service, request: Request) -> Response:
+    """Create a key and show its token once."""
+    user, fields = await require_form(request, "keys")
+    form = Form(fields)
     try:
-        key, token = await service.run_in_thread(_make, service, mine, fields)
+        key, token = await service.run_in_thread(_create_key, service, user, fields)
     except BursarError as error:
-        where = "scopes" if "scopes" in str(error) else "days" if "days" in str(error) else "all"
-        form.errors[where] = f"{error}."
-        return await _shown(service, request, mine, form, 422)
-    powers = ", ".join(scope for scope in SCOPES if scope in key.scopes)
-    return await _shown(service, request, mine, Form(), token=token, token_for=powers)
+        field = next((name for name in ("scopes", "days") if name in str(error)), "all")
+        form.errors[field] = f"{error}."
+        return await _render_keys(service, request, user, form, 422)
+    return await _render_keys(service, request, user, Form(), token=token, token_key=key)
 
 
-def _make(service: Service, mine: Key, fields: dict[str, str]) -> tuple[Key, str]:
+def _create_key(service: Service, user: Key, fields: dict[str, str]) -> tuple[Key, str]:
     scopes = [scope for scope in SCOPES if fields.get(f"scope:{scope}")]
-    names = [one.strip() for one in fields.get("campaigns", "").split(",") if one.strip()]
-    wish: dict[str, Any] = {
-        "campaigns": names or None,
+    names = [name.strip() for name in fields.get("campaigns", "").split(",")]
+    options: dict[str, Any] = {
+        "campaigns": [name for name in names if name] or None,
         "note": fields.get("note", "").strip(),
-        "expires": _end(fields.get("days", "").strip()),
+        "expires": _parse_expiry(fields.get("days", "").strip()),
     }
-    check_grant(mine, new_key(scopes, **wish))
-    return service.keys.create(scopes, by=mine.id, **wish)
+    check_grant(user, new_key(scopes, **options))
+    return service.keys.create(scopes, by=user.id, **options)
 
 
-def _end(days: str) -> datetime | None:
+def _parse_expiry(days: str) -> datetime | None:
     if not days:
         return None
     try:
@@ -120,38 +113,21 @@ def _end(days: str) -> datetime | None:
         raise InvalidInput(f"days must be a number such as 30, got {days!r}") from None
 
 
-async def revoke(service: Service, request: Request) -> Response:
-    """End a key."""
-    mine, fields = await require_form(request, "keys")
-    found = await service.run_in_thread(service.keys.get, fields.get("id", ""))
-    check_grant(mine, found)
-    await service.run_in_thread(service.keys.revoke, found.id, mine.id)
-    return to("/keys", done="revoked")
+async def revoke_key(service: Service, request: Request) -> Response:
+    """Revoke a key."""
+    user, fields = await require_form(request, "keys")
+    key = await service.run_in_thread(service.keys.get, fields.get("id", ""))
+    check_grant(user, key)
+    await service.run_in_thread(service.keys.revoke, key.id, user.id)
+    return redirect("/keys", done="revoked")
 
 
-async def _shown(
-    service: Service, request: Request, mine: Key, form: Form, status: int = 200, **facts: Any
+async def _render_keys(
+    service: Service, request: Request, user: Key, form: Form, status_code: int = 200, **values: Any
 ) -> Response:
-    everyone = await service.run_in_thread(service.keys.list_all)
-    rows = [_row(one) for one in reversed(everyone) if mine.covers(one)]
-    more = {"token": "", "token_for": ""} | facts
+    keys = await service.run_in_thread(service.keys.list_all)
     return render(
-        service, request, "keys", status, place="keys", keys=rows, form=form,
-        scopes=[(scope, _ABOUT[scope]) for scope in SCOPES], **more,
+        service, request, "keys", status_code, section="keys", form=form, scopes=_SCOPES,
+        tones=_TONES, keys=[key for key in reversed(keys) if user.covers(key)],
+        **({"token": "", "token_key": None} | values),
     )  # fmt: skip
-
-
-def _row(key: Key) -> dict[str, Any]:
-    state = key.state()
-    return {
-        "id": key.id,
-        "state": state.capitalize(),
-        "tone": _TONES[state],
-        "live": state == "live",
-        "note": key.note,
-        "scopes": ", ".join(scope for scope in SCOPES if scope in key.scopes),
-        "campaigns": "all" if key.campaigns is None else ", ".join(sorted(key.campaigns)),
-        "created": format_time(key.created),
-        "by": key.by,
-        "ends": format_time(key.expires) if key.expires else "never",
-    }

@@ -1,4 +1,4 @@
-"""The page on which a campaign is made."""
+"""The form that creates a campaign; each error is shown beside its field."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from bursar.campaign import Campaign, Config
 from bursar.campaign.creation import check_arm_key
-from bursar.dashboard.render import Form, base_of, render, to
+from bursar.dashboard.render import Form, campaign_path, parse_count, redirect, render
 from bursar.errors import BursarError, CampaignExists, Forbidden, InvalidInput
 from bursar.money import Coin
 from bursar.policies import POLICIES
@@ -19,87 +19,125 @@ from bursar.service.auth import require, require_form
 from bursar.service.requests import request_author
 from bursar.service.service import Service
 
-__all__ = ["DEFAULTS", "blank", "create", "filled", "new", "policies"]
-
-# ==== dashboard.new_form
-# The form of a new campaign: every field is checked, and every error said beside its field.
+__all__ = ["DEFAULTS", "create_campaign", "list_policies", "parse_form", "show_form"]
 
 DEFAULTS = {
     "policy": "omega-star-ucb:rho=0.25", "exponent": "6", "reward_low": "0", "reward_high": "1",
     "hold": "max", "hold_ttl": "86400", "on_lapse": "charge", "reward_ttl": "604800",
     "max_open": "10000", "overruns": "3", "explore": "0", "seed": "0",
 }  # fmt: skip
-"""What the fields hold at first."""
+"""The values of the empty form."""
 
-_ROWS, _MOST_ROWS = 3, 200
+_ROWS, _MAX_ROWS = 3, 200
 _RULES: dict[str, Callable[[str], Any]] = {
     "hold": str, "hold_ttl": float, "ask_ttl": float, "on_lapse": str, "reward_ttl": float,
     "default_reward": float, "max_open": int, "overruns": int, "explore": float, "seed": int,
 }  # fmt: skip
 
 
+async def show_form(service: Service, request: Request) -> Response:
+    """Show the empty form."""
+    require(request, "admin")
+    return _render_form(service, request, Form(dict(DEFAULTS), rows=_ROWS))
+
+
+async def create_campaign(service: Service, request: Request) -> Response:
+    """Create the campaign, or show the form again with its errors."""
+    key, fields = await require_form(request, "admin")
+    form, arguments = parse_form(fields)
+    if "more" in fields:
+        form.errors.clear()
+        form.rows = min(form.rows + _ROWS, _MAX_ROWS)
+        return _render_form(service, request, form)
+    name: str = arguments["name"]
+    if name and not key.allows("admin", name):
+        raise Forbidden(f"key {key.id!r} may not create a campaign named {name!r}")
+    if not form.errors:
+        try:
+            await service.run_in_thread(_create, service, arguments, request_author(key))
+            return redirect(campaign_path(name), done="created")
+        except BursarError as error:
+            is_name = isinstance(error, CampaignExists) or (
+                isinstance(error, InvalidInput) and "name" in str(error)
+            )
+            form.errors["name" if is_name else "all"] = f"{error}."
+    return _render_form(service, request, form, 422)
+
+
+def _create(service: Service, arguments: dict[str, Any], author: str) -> None:
+    if arguments["name"] in service.names():
+        raise CampaignExists(f"A campaign named {arguments['name']!r} already exists")
+    Campaign(storage=service.store, by=author, **arguments)
+
+
+def _render_form(
+    service: Service, request: Request, form: Form, status_code: int = 200
+) -> Response:
+    is_advanced_wrong = not form.errors.keys().isdisjoint({*_RULES, "reward_low", "reward_high"})
+    return render(
+        service, request, "new", status_code, section="new", form=form, policies=list_policies(),
+        is_advanced_wrong=is_advanced_wrong,
+    )  # fmt: skip
+
+
 @cache
-def policies() -> tuple[str, ...]:
-    """Return the policies that a campaign can have, the recommended one first."""
-    first = DEFAULTS["policy"]
-    found = [first]
+def list_policies() -> tuple[str, ...]:
+    """Return the policies that a campaign can use, the recommended one first."""
+    found = [DEFAULTS["policy"]]
     for kind in POLICIES.values():
         for slug in map(str, kind.examples()):
             try:
                 Config.made(slug, Coin(), (0.0, 1.0), {})
             except BursarError:
                 continue
-            if slug != first:
+            if slug not in found:
                 found.append(slug)
     return tuple(found)
 
 
-def blank() -> Form:
-    """Return the form before anything was typed."""
-    return Form(dict(DEFAULTS), rows=_ROWS)
-
-
-def filled(fields: Mapping[str, str]) -> tuple[Form, dict[str, Any]]:
-    """Return the form with its errors, and what Campaign takes if there are none."""
+def parse_form(fields: Mapping[str, str]) -> tuple[Form, dict[str, Any]]:
+    """Return the form with its errors, and the arguments of Campaign if there are none."""
     values = {name: value.strip() for name, value in fields.items()}
-    given = values.get("rows", "")
-    rows = int(given) if given.isascii() and given.isdigit() and len(given) < 5 else _ROWS
-    form = Form(values, rows=min(rows, _MOST_ROWS))
-    coin = _coin(form)
-    made: dict[str, Any] = {
+    rows = parse_count(values.get("rows", ""))
+    form = Form(values, rows=_ROWS if rows is None else min(rows, _MAX_ROWS))
+    coin = _parse_coin(form)
+    if not values.get("name"):
+        form.errors["name"] = "Enter a name."
+    _check_amount(form, coin, "budget", "the total budget")
+    if values.get("day_cap"):
+        _check_amount(form, coin, "day_cap", "the daily cap", least=0)
+    policy = values.get("policy") or DEFAULTS["policy"]
+    arguments = {
         "name": values.get("name", ""),
-        "budget": _budget(form, coin),
-        "arms": _arms(form, coin),
+        "budget": values.get("budget", ""),
+        "arms": _parse_arms(form, coin),
         "currency": coin.currency,
         "exponent": coin.exponent,
-        "policy": values.get("policy") or DEFAULTS["policy"],
-        "caps": _caps(form, coin),
+        "policy": policy,
+        "caps": {"day": values["day_cap"]} if values.get("day_cap") else {},
     }
-    if not made["name"]:
-        form.errors["name"] = "Give it a name."
-    made |= _rules(form, coin, made["policy"])
-    return form, made
+    return form, arguments | _parse_rules(form, coin, policy)
 
 
-def _coin(form: Form) -> Coin:
+def _parse_coin(form: Form) -> Coin:
+    currency = form.values.get("currency", "")
     try:
-        return Coin(int(form.values.get("exponent") or 6), form.values.get("currency", ""))
+        return Coin(int(form.values.get("exponent") or 6), currency)
     except (InvalidInput, ValueError):
-        form.errors["exponent"] = "A whole number from 0 to 12; 2 keeps cents."
-        return Coin(12, form.values.get("currency", ""))
+        form.errors["exponent"] = "Enter a whole number from 0 to 12; 2 keeps cents."
+        return Coin(12, currency)
 
 
-def _budget(form: Form, coin: Coin) -> str:
-    text = form.values.get("budget", "")
+def _check_amount(form: Form, coin: Coin, field: str, meaning: str, least: int = 1) -> None:
+    text = form.values.get(field, "")
     try:
-        if coin.units("budget", text) == 0:
-            form.errors["budget"] = "More than 0."
+        if coin.units(field if field == "budget" else meaning, text) < least:
+            form.errors[field] = "Enter an amount above 0."
     except InvalidInput as error:
-        form.errors["budget"] = f"{error}." if text else "Say what may be spent."
-    return text
+        form.errors[field] = f"{error}." if text else f"Enter {meaning}."
 
 
-def _arms(form: Form, coin: Coin) -> dict[str, str]:
+def _parse_arms(form: Form, coin: Coin) -> dict[str, str]:
     arms: dict[str, str] = {}
     for row in range(form.rows):
         key, cost = (form.values.get(f"arm-{row}-{part}", "") for part in ("key", "cost"))
@@ -108,101 +146,42 @@ def _arms(form: Form, coin: Coin) -> dict[str, str]:
         try:
             check_arm_key(key)
         except InvalidInput as error:
-            form.errors[f"arm-{row}-key"] = f"{error}." if key else "Name the arm."
+            form.errors[f"arm-{row}-key"] = f"{error}." if key else "Enter the name of the arm."
             continue
         if key in arms:
-            form.errors[f"arm-{row}-key"] = "There is an arm of this name above."
-        try:
-            if coin.units("the most it can cost", cost) == 0:
-                form.errors[f"arm-{row}-cost"] = "More than 0."
-        except InvalidInput as error:
-            form.errors[f"arm-{row}-cost"] = f"{error}." if cost else "Say what it costs at most."
+            form.errors[f"arm-{row}-key"] = "Another arm has this name."
+        _check_amount(form, coin, f"arm-{row}-cost", "the maximum cost")
         arms[key] = cost
     if not arms and not any(name.startswith("arm-") for name in form.errors):
-        form.errors["arms"] = "Give one arm at least."
+        form.errors["arms"] = "Enter at least one arm."
     return arms
 
 
-def _caps(form: Form, coin: Coin) -> dict[str, str]:
-    text = form.values.get("day_cap", "")
-    if not text:
-        return {}
-    try:
-        coin.units("the cap", text)
-    except InvalidInput as error:
-        form.errors["day_cap"] = f"{error}."
-    return {"day": text}
-
-
-def _rules(form: Form, coin: Coin, policy: str) -> dict[str, Any]:
+def _parse_rules(form: Form, coin: Coin, policy: str) -> dict[str, Any]:
     rules: dict[str, Any] = {}
+    span = _parse_number(form, "reward_low"), _parse_number(form, "reward_high")
     for name, kind in _RULES.items():
         text = form.values.get(name, "")
         if not text:
             continue
         try:
             rules[name] = kind(text)
-            Config.made(DEFAULTS["policy"], coin, _span(form), {name: rules[name]})
+            Config.made(DEFAULTS["policy"], coin, span, {name: rules[name]})
         except BursarError as error:
             form.errors[name] = f"{error}."
         except ValueError:
-            form.errors[name] = f"A number, got {text!r}."
+            form.errors[name] = f"Enter a number, got {text!r}."
     try:
-        rules["reward_range"] = _span(form)
-        Config.made(policy, coin, _span(form), {})
+        Config.made(policy, coin, span, {})
     except BursarError as error:
         form.errors["reward_high" if "reward" in str(error) else "policy"] = f"{error}."
-    form.advanced_wrong = bool(set(form.errors) & {*_RULES, "reward_low", "reward_high"})
-    return rules
+    return rules | {"reward_range": span}
 
 
-def _span(form: Form) -> tuple[float, float]:
-    ends = []
-    for name in ("reward_low", "reward_high"):
-        try:
-            ends.append(float(form.values.get(name) or DEFAULTS[name]))
-        except ValueError:
-            form.errors[name] = f"A number, got {form.values[name]!r}."
-            ends.append(float(DEFAULTS[name]))
-    return ends[0], ends[1]
-
-
-async def new(service: Service, request: Request) -> Response:
-    """Show an empty form."""
-    require(request, "admin")
-    return _shown(service, request, blank())
-
-
-async def create(service: Service, request: Request) -> Response:
-    """Make the campaign, or show the form again with what is wrong."""
-    key, fields = await require_form(request, "admin")
-    form, made = filled(fields)
-    if "more" in fields:
-        form.errors.clear()
-        form.rows = min(form.rows + 3, 200)
-        return _shown(service, request, form)
-    name: str = made["name"]
-    if name and not key.allows("admin", name):
-        raise Forbidden(f"key {key.id!r} may not make a campaign named {name!r}")
-    if not form.errors:
-        try:
-            await service.run_in_thread(_make, service, made, request_author(key))
-        except CampaignExists as error:
-            form.errors["name"] = f"{error}."
-        except InvalidInput as error:
-            form.errors["name" if "name" in str(error) else "all"] = f"{error}."
-        except BursarError as error:
-            form.errors["all"] = f"{error}."
-        else:
-            return to(f"{base_of(name)}?done=created")
-    return _shown(service, request, form, 422)
-
-
-def _make(service: Service, made: dict[str, Any], by: str) -> None:
-    if made["name"] in service.names():
-        raise CampaignExists(f"there is a campaign named {made['name']!r} already")
-    Campaign(storage=service.store, by=by, **made)
-
-
-def _shown(service: Service, request: Request, form: Form, status: int = 200) -> Response:
-    return render(service, request, "new", status, place="new", form=form, policies=policies())
+def _parse_number(form: Form, field: str) -> float:
+    text = form.values.get(field) or DEFAULTS[field]
+    try:
+        return float(text)
+    except ValueError:
+        form.errors[field] = f"Enter a number, got {text!r}."
+        return float(DEFAULTS[field])

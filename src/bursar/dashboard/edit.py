@@ -1,4 +1,4 @@
-"""A change of the budget: what it would mean, and a typed confirmation."""
+"""Changes to a campaign: the buttons of its page, and the page that changes its budget."""
 
 from __future__ import annotations
 
@@ -11,188 +11,179 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bursar.campaign import Campaign
-from bursar.dashboard.bars import Split, split
-from bursar.dashboard.campaign import ticked
-from bursar.dashboard.card import CampaignLook, look
-from bursar.dashboard.render import Form, Handler, base_of, render, to
+from bursar.dashboard.render import (
+    Form,
+    Handler,
+    campaign_path,
+    parse_count,
+    redirect,
+    render,
+)
+from bursar.dashboard.summary import CampaignSummary, summarize
 from bursar.errors import BursarError, InvalidInput, StaleVersion
-from bursar.formatting import format_money, pluralize
 from bursar.money import Coin
 from bursar.service.auth import require, require_form
 from bursar.service.service import Service
 
-__all__ = ["CHANGES", "Preview", "budget", "preview", "set_budget", "version_of"]
-
-# ==== dashboard.changes
-# What the buttons of a campaign's page do; each is an event with who did it.
+__all__ = ["CHANGES", "BudgetPreview", "change_budget", "preview_budget", "show_budget"]
 
 Change = Callable[[Campaign, dict[str, str], dict[str, Any]], object]
 
 
-def version_of(fields: dict[str, str]) -> int | None:
-    """Return the version of the rules that a form was made from."""
-    given = fields.get("version", "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 18 else None
+def _make_handler(notice: str, change: Change, anchor: str = "") -> Handler:
+    """Return the handler of a form: check it, make the change, show the campaign again."""
 
-
-def _changing(done: str, change: Change, place: str = "") -> Handler:
-    """Return the route of a change: the form is checked, the change made, the page shown again."""
-
-    async def route(service: Service, request: Request) -> Response:
+    async def handler(service: Service, request: Request) -> Response:
         name: str = request.path_params["name"]
         key, fields = await require_form(request, "admin", name)
         campaign = await service.find_campaign(name)
-        who = {"by": key.id, "if_version": version_of(fields)}
-        await service.change(name, change, campaign, fields, who)
-        return to(f"{base_of(name)}?done={done}{place}")
+        author = {"by": key.id, "if_version": parse_count(fields.get("version", ""))}
+        await service.change(name, change, campaign, fields, author)
+        return redirect(f"{campaign_path(name)}?done={notice}{anchor}")
 
-    return route
-
-
-def _cap(campaign: Campaign, fields: dict[str, str], who: dict[str, Any]) -> None:
-    campaign.set_cap("day", fields.get("cap", "").strip() or None, **who)
+    return handler
 
 
-def _close(campaign: Campaign, fields: dict[str, str], who: dict[str, Any]) -> None:
-    if fields.get("confirm", "").strip() != campaign.name:
-        raise InvalidInput(
-            f"to close it for good, type its name, {campaign.name!r},"
-            f" got {fields.get('confirm', '')!r}"
-        )
-    campaign.end(**who)
+def _close(campaign: Campaign, fields: dict[str, str], author: dict[str, Any]) -> None:
+    typed = fields.get("confirm", "").strip()
+    if typed != campaign.name:
+        raise InvalidInput(f"Type {campaign.name!r} to confirm that you close it, got {typed!r}")
+    campaign.end(**author)
 
 
-def _void(campaign: Campaign, fields: dict[str, str], who: dict[str, Any]) -> None:
-    chosen = ticked(fields, "shown:" if fields.get("which") == "all" else "hold:")
+def _void(campaign: Campaign, fields: dict[str, str], author: dict[str, Any]) -> None:
+    prefix = "shown:" if fields.get("which") == "all" else "hold:"
+    chosen = [name.removeprefix(prefix) for name in fields if name.startswith(prefix)]
     if not chosen:
-        raise InvalidInput("tick the holds to void, got none")
+        raise InvalidInput("No hold was selected; select at least one")
     reason = fields.get("reason", "").strip()
     if not reason:
-        raise InvalidInput("say why the holds are voided; the log keeps it")
-    failed = [
-        one
-        for one in campaign.void_many(chosen, reason, by=who["by"])
-        if isinstance(one, BursarError)
-    ]
-    if failed:
-        raise failed[0]
-
-
-def _reconcile(campaign: Campaign, fields: dict[str, str], who: dict[str, Any]) -> None:
-    campaign.reconcile(fields.get("gap", "").strip(), **who)
-
-
-def _add(campaign: Campaign, fields: dict[str, str], who: dict[str, Any]) -> None:
-    campaign.add_arm(fields.get("key", "").strip(), fields.get("max_cost", "").strip(), **who)
+        raise InvalidInput("The reason is missing; enter why the holds are voided")
+    for outcome in campaign.void_many(chosen, reason, by=author["by"]):
+        if isinstance(outcome, BursarError):
+            raise outcome
 
 
 CHANGES: dict[str, Handler] = {
-    "pause": _changing("paused", lambda campaign, fields, who: campaign.pause(**who)),
-    "resume": _changing("resumed", lambda campaign, fields, who: campaign.resume(**who)),
-    "close": _changing("closed", _close),
-    "reconcile": _changing("reconciled", _reconcile),
-    "cap": _changing("cap", _cap),
-    "void": _changing("voided", _void, "#holds"),
-    "arms/add": _changing("arm", _add, "#arms"),
-    "arms/pause": _changing(
-        "arm", lambda campaign, fields, who: campaign.pause_arm(fields.get("key", ""), **who),
+    "pause": _make_handler("paused", lambda campaign, fields, author: campaign.pause(**author)),
+    "resume": _make_handler("resumed", lambda campaign, fields, author: campaign.resume(**author)),
+    "close": _make_handler("closed", _close),
+    "reconcile": _make_handler(
+        "reconciled",
+        lambda campaign, fields, author: campaign.reconcile(
+            fields.get("gap", "").strip(), **author
+        ),
+    ),
+    "cap": _make_handler(
+        "cap",
+        lambda campaign, fields, author: campaign.set_cap(
+            "day", fields.get("cap", "").strip() or None, **author
+        ),
+    ),
+    "void": _make_handler("voided", _void, "#holds"),
+    "arms/add": _make_handler(
+        "arm",
+        lambda campaign, fields, author: campaign.add_arm(
+            fields.get("key", "").strip(), fields.get("max_cost", "").strip(), **author
+        ),
         "#arms",
     ),
-    "arms/resume": _changing(
-        "arm", lambda campaign, fields, who: campaign.resume_arm(fields.get("key", ""), **who),
+    "arms/pause": _make_handler(
+        "arm",
+        lambda campaign, fields, author: campaign.pause_arm(fields.get("key", ""), **author),
         "#arms",
     ),
-    "arms/retire": _changing(
-        "arm", lambda campaign, fields, who: campaign.retire_arm(fields.get("key", ""), **who),
+    "arms/resume": _make_handler(
+        "arm",
+        lambda campaign, fields, author: campaign.resume_arm(fields.get("key", ""), **author),
         "#arms",
     ),
-}  # fmt: skip
-"""Routes below a campaign's page, by the rest of their address."""
+    "arms/retire": _make_handler(
+        "arm",
+        lambda campaign, fields, author: campaign.retire_arm(fields.get("key", ""), **author),
+        "#arms",
+    ),
+}
+"""The handlers of forms, by their path below the campaign's page."""
 
 
 @dataclass(frozen=True)
-class Preview:
+class BudgetPreview:
     """What a new budget would mean."""
 
-    words: str
+    budget: Decimal
+    available: Decimal
+    asks: int
     warning: str
-    bar: Split
 
 
-def preview(now: CampaignLook, budget: Decimal) -> Preview:
+def preview_budget(summary: CampaignSummary, budget: Decimal) -> BudgetPreview:
     """Return what a budget would mean if it were set now."""
-    status = now.status
-    left = budget - status.spent - status.held
-    hold = now.smallest_hold
-    asks = int(max(left, Decimal(0)) // hold) if hold else 0
-    words = f"Available becomes {format_money(left, status.currency)}; {pluralize(asks, 'ask')} possible."
+    status, hold = summary.status, summary.smallest_hold
+    available = budget - status.spent - status.held
+    asks = int(max(available, Decimal(0)) // hold) if hold else 0
     warning = ""
-    if left < 0:
-        warning = "That is less than what is spent and held: nothing more would be granted."
+    if available < 0:
+        warning = "This is less than what is spent and held; no further decisions would be granted."
     elif not asks:
-        warning = "No arm would fit: nothing more would be granted."
+        warning = "No arm would be affordable; no further decisions would be granted."
     elif budget == status.budget:
-        warning = "That is the budget it has."
+        warning = "This is the current budget."
     elif budget >= 10 * status.budget:
-        warning = "That is ten times the budget it has, or more. Is the point where it should be?"
-    return Preview(words, warning, split(budget, status.spent, status.held))
+        warning = "This is at least ten times the current budget. Check the decimal point."
+    return BudgetPreview(budget, available, asks, warning)
 
 
-async def budget(service: Service, request: Request) -> Response:
-    """Show the form, with a preview if an amount was typed."""
+async def show_budget(service: Service, request: Request) -> Response:
+    """Show the form, with a preview of the amount in the query."""
     name: str = request.path_params["name"]
     require(request, "admin", name)
     form = Form({"budget": request.query_params.get("budget", "").strip()})
-    return await _shown(service, request, name, form)
+    return await _render_form(service, request, name, form)
 
 
-async def set_budget(service: Service, request: Request) -> Response:
-    """Set the budget, if the name was typed and nobody changed the rules meanwhile."""
+async def change_budget(service: Service, request: Request) -> Response:
+    """Change the budget, if the name was typed and the rules are still those of the form."""
     name: str = request.path_params["name"]
     key, fields = await require_form(request, "admin", name)
     campaign = await service.find_campaign(name)
-    form = Form({one: fields.get(one, "").strip() for one in ("budget", "confirm")})
+    form = Form({field: fields.get(field, "").strip() for field in ("budget", "confirm")})
     if "look" in fields:
-        return await _shown(service, request, name, form)
-    _units(campaign.coin, form)
+        return await _render_form(service, request, name, form)
+    _parse_budget(campaign.coin, form)
     if form.values["confirm"] != name:
-        form.errors["confirm"] = f"Type {name} here to confirm, got {form.values['confirm']!r}."
+        form.errors["confirm"] = f"Type {name} to confirm, got {form.values['confirm']!r}."
     if not form.errors:
         try:
             await service.change(
                 name, campaign.set_budget, form.values["budget"], by=key.id,
-                if_version=version_of(fields),
+                if_version=parse_count(fields.get("version", "")),
             )  # fmt: skip
-            return to(f"{base_of(name)}?done=budget")
+            return redirect(campaign_path(name), done="budget")
         except StaleVersion:
             form.errors["all"] = (
-                "Somebody changed the campaign meanwhile. What you see now is new: look, and"
-                " confirm again."
+                "The campaign was changed in the meantime. This page shows its current state:"
+                " review it and confirm again."
             )
-    return await _shown(service, request, name, form, 412 if "all" in form.errors else 422)
+    return await _render_form(service, request, name, form, 412 if "all" in form.errors else 422)
 
 
-async def _shown(
-    service: Service, request: Request, name: str, form: Form, status: int = 200
+async def _render_form(
+    service: Service, request: Request, name: str, form: Form, status_code: int = 200
 ) -> Response:
     campaign = await service.find_campaign(name)
-    now = await service.run_in_thread(look, campaign)
-    amount = _units(campaign.coin, form) if form.values.get("budget") else None
-    currency = now.status.currency
+    summary = await service.run_in_thread(summarize, campaign)
+    budget = _parse_budget(campaign.coin, form) if form.values.get("budget") else None
     return render(
-        service, request, "budget", status,
-        name=name, base=base_of(name), form=form, currency=currency,
-        version_of=now.status.version,
-        now=format_money(now.status.budget, currency),
-        spent=format_money(now.status.spent, currency),
-        held=format_money(now.status.held, currency),
-        preview=None if amount is None else preview(now, amount),
+        service, request, "budget", status_code, path=campaign_path(name), form=form,
+        campaign=summary.status,
+        preview=None if budget is None else preview_budget(summary, budget),
     )  # fmt: skip
 
 
-def _units(coin: Coin, form: Form) -> Decimal | None:
+def _parse_budget(coin: Coin, form: Form) -> Decimal | None:
     try:
         return coin.amount(coin.units("budget", form.values["budget"]))
     except InvalidInput as error:
-        form.errors["budget"] = str(error)
+        form.errors["budget"] = f"{error}."
         return None

@@ -1,4 +1,4 @@
-"""The ledger of a campaign: our books, a provider's bill, and who changed what."""
+"""The ledger page: recorded spend compared with a provider's bill, and who changed what."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bursar.dashboard.card import card, look
-from bursar.dashboard.events import Story, StoryLine
-from bursar.dashboard.render import base_of, render
+from bursar.dashboard.events import EventDescriber
+from bursar.dashboard.render import campaign_path, render
 from bursar.errors import InvalidInput
 from bursar.ledger import Event
 from bursar.money import Coin
@@ -22,168 +21,157 @@ from bursar.service.keys import Key
 from bursar.service.series import RunningTotals
 from bursar.service.service import Service
 
-__all__ = ["BillRow", "Finding", "compare", "compare_bill", "ledger", "parse_bill"]
+__all__ = [
+    "BillComparison",
+    "BillDifference",
+    "check_bill",
+    "compare_bill",
+    "parse_bill",
+    "show_ledger",
+]
 
-# ==== dashboard.bill
-# A provider's bill held against what was booked, decision by decision.
-
-_IDS = ("decision", "decision_id", "id", "request", "request_id")
-_AMOUNTS = ("amount", "cost", "price", "total", "charge")
-_SHOWN = 200
-
-
-@dataclass(frozen=True)
-class BillRow:
-    """A decision on which the two sides differ."""
-
-    id: str
-    known: bool
-    theirs: str
-    ours: str
-    difference: str
-    what: str
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What the comparison found, as texts."""
-
-    tone: str
-    words: str
-    lines: str
-    theirs: str
-    ours: str
-    difference: str
-    unbilled: str
-    caption: str
-    rows: tuple[BillRow, ...]
-
-
-def parse_bill(text: str, coin: Coin) -> dict[str, int]:
-    r"""Return what a bill says, in units by decision; lines of one decision are added up.
-
-    >>> parse_bill("id,amount\na,0.10\na,0.05", Coin(2))
-    {'a': 15}
-    """
-    sample = text.lstrip("\ufeff").strip()
-    if not sample:
-        raise InvalidInput("the bill must have lines of a decision and an amount, got none")
-    first = sample.splitlines()[0]
-    comma = max(",;\t", key=first.count)
-    found: dict[str, int] = {}
-    id_at, amount_at = 0, 1
-    for place, row in enumerate(_rows(sample, comma), 1):
-        cells = [cell.strip() for cell in row]
-        if not any(cells):
-            continue
-        lower = [cell.lower() for cell in cells]
-        if place == 1 and any(cell in _AMOUNTS for cell in lower):
-            id_at = next((n for n, cell in enumerate(lower) if cell in _IDS), 0)
-            amount_at = next(n for n, cell in enumerate(lower) if cell in _AMOUNTS)
-            continue
-        if len(cells) <= max(id_at, amount_at):
-            raise InvalidInput(f"line {place} must have a decision and an amount, got {row!r}")
-        units = coin.units(f"the amount in line {place}", cells[amount_at])
-        found[cells[id_at]] = found.get(cells[id_at], 0) + units
-    return found
-
-
-def compare_bill(bill: dict[str, int], events: Iterable[Event], coin: Coin) -> Finding:
-    """Hold a bill against a log; the log is read once, and only the bill's decisions are kept."""
-    flow, ours, unbilled = RunningTotals(), dict[str, int](), 0
-    for event in events:
-        added = flow.follow(event)
-        if event.decision in bill:
-            ours[event.decision] = ours.get(event.decision, 0) + added
-        elif event.decision:
-            unbilled += added
-    differ = [id for id, units in bill.items() if ours.get(id) != units]
-    theirs_sum, ours_sum = sum(bill.values()), sum(ours.values())
-    rows = [_row(id, bill[id], ours.get(id), coin) for id in differ]
-    words = "Every line agrees with what we booked."
-    if differ:
-        words = (
-            f"{len(differ):,} of {len(bill):,} decisions on the bill differ from what we booked."
-        )
-    return Finding(
-        "no" if differ else "yes",
-        words,
-        f"{len(bill):,}",
-        coin.format(theirs_sum),
-        coin.format(ours_sum),
-        _signed(theirs_sum - ours_sum, coin),
-        coin.format(unbilled),
-        "The differences" + (f", the first {_SHOWN}" if len(rows) > _SHOWN else ""),
-        tuple(rows[:_SHOWN]),
-    )
-
-
-def _row(id: str, theirs: int, ours: int | None, coin: Coin) -> BillRow:
-    if ours is None:
-        what = "not a decision of this campaign"
-    elif ours == 0:
-        what = "nothing was booked: its cost was never told, or it was voided"
-    else:
-        what = "they billed more" if theirs > ours else "they billed less"
-    booked = "–" if ours is None else coin.format(ours)
-    return BillRow(
-        id, ours is not None, coin.format(theirs), booked, _signed(theirs - (ours or 0), coin), what
-    )
-
-
-def _signed(units: int, coin: Coin) -> str:
-    """Return a difference with its sign; it would be below 0 if they billed less."""
-    return f"{'+' if units > 0 else '−' if units < 0 else ''}{coin.format(abs(units))}"
-
-
-def _rows(text: str, comma: str) -> list[list[str]]:
-    try:
-        return list(csv.reader(io.StringIO(text, newline=""), delimiter=comma))
-    except csv.Error as error:
-        raise InvalidInput(f"the bill cannot be read as CSV: {error}") from None
-
-
+_ID_HEADINGS = ("decision", "decision_id", "id", "request", "request_id")
+_AMOUNT_HEADINGS = ("amount", "cost", "price", "total", "charge")
+_MAX_DIFFERENCES = 200
 _CHANGES = 50
 
 
-async def ledger(service: Service, request: Request) -> Response:
-    """Show the books, and a form for a bill."""
+async def show_ledger(service: Service, request: Request) -> Response:
+    """Show the recorded spend, and a form for a bill."""
     name: str = request.path_params["name"]
     key = require(request, "read", name)
-    return await _shown(service, request, name, key)
+    return await _render_page(service, request, name, key)
 
 
-async def compare(service: Service, request: Request) -> Response:
-    """Hold a bill against the books; nothing is kept of it."""
+async def check_bill(service: Service, request: Request) -> Response:
+    """Compare a bill with the recorded spend; nothing of it is stored."""
     name: str = request.path_params["name"]
     key, fields = await require_form(request, "read", name)
     text = fields.get("bill", "")
     try:
-        found = await service.run_in_thread(_found, service, name, text)
+        comparison = await service.run_in_thread(_compare, service, name, text)
     except InvalidInput as error:
-        return await _shown(service, request, name, key, 422, bill=text, error=str(error))
-    return await _shown(service, request, name, key, found=found, bill=text)
+        return await _render_page(service, request, name, key, 422, bill=text, error=f"{error}.")
+    return await _render_page(service, request, name, key, comparison=comparison, bill=text)
 
 
-def _found(service: Service, name: str, text: str) -> Finding:
+def _compare(service: Service, name: str, text: str) -> BillComparison:
     campaign = service.campaign(name)
-    return compare_bill(parse_bill(text, campaign.coin), campaign.events(), campaign.coin)
+    return compare_bill(parse_bill(text, campaign.coin), campaign.events())
 
 
-async def _shown(
-    service: Service, request: Request, name: str, key: Key, status: int = 200, **facts: Any
+async def _render_page(
+    service: Service, request: Request, name: str, key: Key, status_code: int = 200, **values: Any
 ) -> Response:
-    known = await service.run_in_thread(_known, service, name, key.allows("admin", name))
-    blank = {"found": None, "bill": "", "error": ""}
-    return render(service, request, "ledger", status, base=base_of(name), **(blank | known | facts))
+    loaded = await service.run_in_thread(_load, service, name, key.allows("admin", name))
+    defaults = {"comparison": None, "bill": "", "error": "", "max_differences": _MAX_DIFFERENCES}
+    return render(
+        service, request, "ledger", status_code, path=campaign_path(name),
+        **(defaults | loaded | values),
+    )  # fmt: skip
 
 
-def _known(service: Service, name: str, may_audit: bool) -> dict[str, Any]:
+def _load(service: Service, name: str, may_admin: bool) -> dict[str, Any]:
     campaign = service.campaign(name)
-    now = look(campaign)
-    audit: list[StoryLine] | None = None
-    if may_audit:
-        story = Story(campaign.coin, [arm.key for arm in now.arms])
-        changes = list(service.series.get(name).changes)[-_CHANGES:]
-        audit = [story.line(event) for event in reversed(changes)]
-    return {"card": card(now), "audit": audit}
+    changes = list(service.series.get(name).changes)[-_CHANGES:] if may_admin else []
+    return {
+        "campaign": campaign.status(),
+        "coin": campaign.coin,
+        "changes": changes[::-1],
+        "describer": EventDescriber(campaign.coin, campaign.arms()),
+        "may_admin": may_admin,
+    }
+
+
+@dataclass(frozen=True)
+class BillDifference:
+    """A decision whose billed cost differs from the recorded one, in units of the currency.
+
+    ``recorded`` is None if the campaign has no such decision.
+    """
+
+    id: str
+    billed: int
+    recorded: int | None
+
+    @property
+    def excess(self) -> int:
+        """What was billed beyond what is recorded."""
+        return self.billed - (self.recorded or 0)
+
+    @property
+    def reason(self) -> str:
+        """What the difference is."""
+        if self.recorded is None:
+            return "This campaign has no such decision."
+        if self.recorded == 0:
+            return "No cost is recorded: it was not reported, or the decision was voided."
+        return f"The provider billed {'more' if self.excess > 0 else 'less'}."
+
+
+@dataclass(frozen=True)
+class BillComparison:
+    """A bill compared with the recorded spend, in units of the currency."""
+
+    decisions: int
+    billed: int
+    recorded: int  # of the decisions on the bill
+    unbilled: int  # recorded for decisions that are not on the bill
+    differences: tuple[BillDifference, ...]
+
+
+def parse_bill(text: str, coin: Coin) -> dict[str, int]:
+    r"""Return the billed units by decision; several lines of one decision are added up.
+
+    >>> parse_bill("id,amount\na,0.10\na,0.05", Coin(2))
+    {'a': 15}
+    """
+    text = text.lstrip("\ufeff").strip()
+    if not text:
+        raise InvalidInput("The bill is empty; each line needs a decision and an amount")
+    delimiter = max(",;\t", key=text.splitlines()[0].count)
+    found: dict[str, int] = {}
+    id_at, amount_at = 0, 1
+    for number, row in enumerate(_read_rows(text, delimiter), 1):
+        cells = [cell.strip() for cell in row]
+        headings = [cell.lower() for cell in cells]
+        if not any(cells):
+            continue
+        if number == 1 and any(cell in _AMOUNT_HEADINGS for cell in headings):
+            id_at = next((n for n, cell in enumerate(headings) if cell in _ID_HEADINGS), 0)
+            amount_at = next(n for n, cell in enumerate(headings) if cell in _AMOUNT_HEADINGS)
+            continue
+        if len(cells) <= max(id_at, amount_at):
+            raise InvalidInput(f"Line {number} must have a decision and an amount, got {row!r}")
+        units = coin.units(f"the amount in line {number}", cells[amount_at])
+        found[cells[id_at]] = found.get(cells[id_at], 0) + units
+    return found
+
+
+def _read_rows(text: str, delimiter: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except csv.Error as error:
+        raise InvalidInput(f"The bill is not valid CSV: {error}") from None
+
+
+def compare_bill(bill: dict[str, int], events: Iterable[Event]) -> BillComparison:
+    """Compare a bill with a log; the log is read once, and only billed decisions are kept."""
+    totals, recorded, unbilled = RunningTotals(), dict[str, int](), 0
+    for event in events:
+        added = totals.follow(event)
+        if event.decision in bill:
+            recorded[event.decision] = recorded.get(event.decision, 0) + added
+        elif event.decision:
+            unbilled += added
+    return BillComparison(
+        len(bill),
+        sum(bill.values()),
+        sum(recorded.values()),
+        unbilled,
+        tuple(
+            BillDifference(id, units, recorded.get(id))
+            for id, units in bill.items()
+            if recorded.get(id) != units
+        ),
+    )

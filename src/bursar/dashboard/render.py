@@ -1,70 +1,117 @@
-"""The frame of every page: templates, who is there, and errors as pages."""
+"""What all pages share: templates and their filters, forms, redirects, and errors as pages."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
-from typing import Any
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from bursar.campaign import Estimate
 from bursar.errors import BursarError, Unauthenticated, UnknownCampaign
+from bursar.formatting import (
+    format_ago,
+    format_count,
+    format_money,
+    format_number,
+    format_percent,
+    format_time,
+    pluralize,
+)
 from bursar.service.auth import request_csrf, request_key
 from bursar.service.responses import PROBLEM_KINDS, problem_response, public_message
 from bursar.service.service import Service
 from bursar.version import __version__
 
-__all__ = ["Form", "Handler", "base_of", "page", "refuse", "render", "seen", "to"]
+__all__ = [
+    "Axis",
+    "BudgetBar",
+    "Form",
+    "Handler",
+    "bar_widths",
+    "campaign_path",
+    "is_live_request",
+    "make_axis",
+    "make_budget_bar",
+    "make_endpoint",
+    "parse_count",
+    "redirect",
+    "render",
+    "render_error",
+    "render_parts",
+]
 
 Handler = Callable[[Service, Request], Awaitable[Response]]
 
-_DONE = {
-    "created": "The campaign is made. Ask it for a decision, and watch it here.",
-    "budget": "The budget is set.",
-    "cap": "The cap is set.",
-    "paused": "Paused: nothing more is granted until it is resumed.",
-    "resumed": "Running again.",
-    "closed": "Closed for good.",
-    "reconciled": "Reconciled.",
-    "arm": "The arm is changed.",
-    "voided": "The holds are given back.",
-    "revoked": "The key is revoked.",
+_NOTICES = {
+    "created": "The campaign was created. Ask it for a decision and watch the result here.",
+    "budget": "The budget was changed.",
+    "cap": "The cap was changed.",
+    "paused": "The campaign is paused. No decisions are granted until it is resumed.",
+    "resumed": "The campaign is running again.",
+    "closed": "The campaign is closed permanently.",
+    "reconciled": "The campaign is reconciled.",
+    "arm": "The arm was changed.",
+    "voided": "The holds were released.",
+    "revoked": "The key was revoked.",
     "signed-out": "You are signed out.",
-}  # by code, so that no link can put its own words on a page
-_WAYS = {
-    401: "Sign in with a key that may do this.",
-    403: "Ask for a key that may do this, or reload the page and try again.",
-    404: "It may have been spelt differently.",
-    412: "Somebody else changed the campaign meanwhile: look at it again, then decide.",
-    413: "Send less at once.",
+}  # by code, so that a link cannot put text of its own on a page
+_ADVICE = {
+    401: "Sign in with a key that has this permission.",
+    403: "Use a key that has this permission, or reload the page and try again.",
+    404: "Check the spelling.",
+    412: "The campaign was changed in the meantime. Review it, then decide again.",
+    413: "Send less data at once.",
+    500: "Quote the request id below to the operator of this service.",
     503: "Nothing was changed. Try again in a moment.",
 }
 
 
-@cache
-def _templates() -> Environment:
-    found = Environment(
-        loader=PackageLoader("bursar.dashboard", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.filters["address"] = partial(quote, safe="")
-    return found
+def make_endpoint(service: Service, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint of a page; errors become pages that say what was wrong."""
+
+    @functools.wraps(handler)
+    async def endpoint(request: Request) -> Response:
+        # the application turns %2F in a name into \x1f, so that a route can match it
+        request.scope["path_params"] = {
+            name: value.replace("\x1f", "/") for name, value in request.path_params.items()
+        }
+        try:
+            return await handler(service, request)
+        except Unauthenticated:
+            if request.method == "GET" and not is_live_request(request):
+                return redirect("/login", next=request.url.path)
+            return render_error(service, request, 401, "Your session has ended.")
+        except UnknownCampaign:  # the original message may contain the path of the ledger
+            detail = f"There is no campaign named {request.path_params.get('name', '')!r}."
+            return render_error(
+                service, request, 404, detail, PROBLEM_KINDS["unknown-campaign"].title
+            )
+        except BursarError as error:
+            kind = PROBLEM_KINDS.get(error.code, PROBLEM_KINDS["error"])
+            detail = public_message(error, request.scope)
+            return render_error(service, request, kind.status, detail, kind.title)
+        except Exception as error:
+            problem_response(error, request.scope, service.config)  # writes it to the log
+            return render_error(service, request, 500, "Internal error.")
+
+    return endpoint
 
 
 def render(
-    service: Service, request: Request, template: str, status: int = 200, **facts: Any
+    service: Service, request: Request, template: str, status_code: int = 200, **values: Any
 ) -> HTMLResponse:
-    """Return a page, with what all pages know."""
+    """Return a page, given the values that its template needs beyond those of every page."""
     key = request_key(request)
-    frame = {
+    common = {
         "version": __version__,
         "csrf": request_csrf(request),
         "signed_in": key is not None,
@@ -72,100 +119,168 @@ def render(
         "key_id": "" if key is None else key.id,
         "may_admin": key is not None and key.allows("admin"),
         "may_keys": key is not None and key.allows("keys"),
-        "done": _DONE.get(request.query_params.get("done", ""), ""),
-        "place": "",
+        "notice": _NOTICES.get(request.query_params.get("done", ""), ""),
+        "section": "",
         "oob": False,
     }
-    text = _templates().get_template(f"{template}.html.jinja").render(frame | facts)
-    return HTMLResponse(text, status)
+    text = _environment().get_template(f"{template}.html.jinja").render(common | values)
+    return HTMLResponse(text, status_code)
 
 
-def page(service: Service, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """Return a route of a page: what is refused becomes a page that says why."""
-
-    @functools.wraps(handler)
-    async def answer(request: Request) -> Response:
-        names = request.path_params
-        request.scope["path_params"] = {name: _whole(names[name]) for name in names}
-        try:
-            return await handler(service, request)
-        except Unauthenticated:
-            if request.method == "GET" and not seen(request):
-                return to("/login", next=request.url.path)
-            return refuse(service, request, 401, "The session has ended")
-        except UnknownCampaign:
-            name = str(request.path_params.get("name", ""))
-            detail = f"There is no campaign named {name!r} here."  # its file is nobody's business
-            return refuse(service, request, 404, detail, PROBLEM_KINDS["unknown-campaign"].title)
-        except BursarError as error:
-            kind = PROBLEM_KINDS.get(error.code, PROBLEM_KINDS["error"])
-            return refuse(
-                service, request, kind.status, public_message(error, request.scope), kind.title
-            )
-        except Exception as error:
-            problem_response(error, request.scope, service.config)  # into the log
-            return refuse(service, request, 500, "Something unexpected happened; the log has it.")
-
-    return answer
+def render_parts(
+    service: Service, request: Request, templates: Sequence[str], **values: Any
+) -> HTMLResponse:
+    """Return the parts of a page that change, for htmx to swap into an open page."""
+    parts = [render(service, request, name, oob=True, **values).body for name in templates]
+    return HTMLResponse(b"\n".join(map(bytes, parts)))
 
 
-def _whole(part: str) -> str:
-    return part.replace("\x1f", "/")  # what the application makes of %2F in a name
-
-
-def refuse(
+def render_error(
     service: Service, request: Request, status: int, detail: str, title: str = "Not possible"
 ) -> Response:
-    """Return a page that says what went wrong, and the way out."""
-    parts = request.url.path.split("/")
+    """Return a page that says what went wrong and what to do."""
     name = request.path_params.get("name")
-    inside = name is not None and len(parts) > 3 and status != 404
+    is_below_campaign = request.url.path.count("/") > 2 and status != 404
     return render(
         service, request, "error", status, title=title, detail=detail,
-        way_out=_WAYS.get(status, "Go back, put it right, and try again."),
-        back=base_of(str(name)) if inside else "/",
+        advice=_ADVICE.get(status, "Go back, correct it and try again."),
+        back=campaign_path(name) if name is not None and is_below_campaign else "/",
         request_id=request.scope.get("bursar.request_id", ""),
     )  # fmt: skip
 
 
-def base_of(name: str) -> str:
-    """Return the address of a campaign's page.
-
-    >>> base_of("a/b c")
-    '/campaigns/a%2Fb%20c'
-    """
-    return f"/campaigns/{quote(name, safe='')}"
+def redirect(path: str, **query: str) -> RedirectResponse:
+    """Return a redirect that the browser follows with GET, so that a reload repeats nothing."""
+    return RedirectResponse(path + (f"?{urlencode(query)}" if query else ""), 303)
 
 
-def to(address: str, **query: str) -> RedirectResponse:
-    """Return a redirect after which a reload repeats nothing."""
-    return RedirectResponse(address + (f"?{urlencode(query)}" if query else ""), 303)
-
-
-def seen(request: Request) -> bool:
-    """Tell whether a page that is open asks for its live parts only."""
+def is_live_request(request: Request) -> bool:
+    """Return whether an open page asks for the parts of it that change."""
     return request.headers.get("x-part") == "live"
 
 
-# ==== dashboard.form
-# A form: what was typed, and what is wrong with it.
+def campaign_path(name: str) -> str:
+    """Return the path of a campaign's page.
+
+    >>> campaign_path("a/b c")
+    '/campaigns/a%2Fb%20c'
+    """
+    return f"/campaigns/{_quote_segment(name)}"
+
+
+def _quote_segment(text: str) -> str:
+    return quote(text, safe="")
+
+
+def parse_count(text: str) -> int | None:
+    """Return the whole number in a field of a form or a query, or None if it is not one."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else None
 
 
 @dataclass
 class Form:
-    """What was typed, by field, and what is wrong with it; nothing typed is ever lost.
+    """The values of a form as they were typed, and what is wrong with them.
 
     Attributes
     ----------
     values, errors : dict
-        By name of the field; "all" is for what belongs to none.
+        By name of the field; the error "all" belongs to no field.
     rows : int
-        How many rows of arms there are.
-    advanced_wrong : bool
-        Whether something is wrong among the fields that are folded away.
+        Number of rows for arms.
     """
 
     values: dict[str, str] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     rows: int = 0
-    advanced_wrong: bool = False
+
+
+# Geometry of what templates draw: positions and lengths from 0 to 100.
+
+
+class BudgetBar(NamedTuple):
+    """Lengths of what is spent and held, and where the budget ends (100 unless exceeded)."""
+
+    spent: float
+    held: float
+    budget: float
+
+
+def make_budget_bar(budget: Decimal, spent: Decimal, held: Decimal) -> BudgetBar:
+    """Return the bar of a budget.
+
+    >>> make_budget_bar(Decimal(10), Decimal(4), Decimal(1))
+    BudgetBar(spent=40.0, held=10.0, budget=100.0)
+    >>> make_budget_bar(Decimal(10), Decimal(20), Decimal(0)).budget
+    50.0
+    """
+    whole = max(budget, spent + held)
+    if whole <= 0:
+        return BudgetBar(0.0, 0.0, 100.0)
+    return BudgetBar(*(round(float(100 * part / whole), 3) for part in (spent, held, budget)))
+
+
+class Axis(NamedTuple):
+    """The axis that the intervals of a table's column share, so that they can be compared."""
+
+    low: float
+    high: float
+
+    def position(self, value: float) -> float:
+        """Return where a value lies; values beyond the axis lie at its end."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(100.0 * min(max(share, 0.0), 1.0), 2)
+
+
+def make_axis(estimates: Iterable[Estimate | None]) -> Axis:
+    """Return an axis from 0; extreme upper bounds are cut, so that the rest stays legible."""
+    known = [one for one in estimates if one is not None]
+    ends = [end for one in known for end in (one.low, one.value, one.high)]
+    finite = sorted(end for end in ends if math.isfinite(end))
+    if not finite:
+        return Axis(0.0, 1.0)
+    low, high = min(0.0, finite[0]), finite[-1]
+    median = finite[len(finite) // 2]
+    if median > 0.0:
+        high = min(high, 8.0 * median)
+    return Axis(low, high if high > low else low + 1.0)
+
+
+def bar_widths(values: Iterable[float | None]) -> list[float]:
+    """Return lengths in proportion to values; an infinite value has the full length.
+
+    >>> bar_widths([1.0, 2.0, math.inf, None])
+    [50.0, 100.0, 100.0, 0.0]
+    """
+    sizes = [0.0 if one is None else abs(one) for one in values]
+    largest = max((one for one in sizes if math.isfinite(one)), default=0.0) or 1.0
+    return [round(100.0 * min(one / largest, 1.0), 2) for one in sizes]
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("bursar.dashboard", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "ago": format_ago,
+        "campaign_path": campaign_path,
+        "count": format_count,
+        "money": format_money,
+        "number": format_number,
+        "percent": format_percent,
+        "plural": pluralize,
+        "segment": _quote_segment,
+        "time": format_time,
+        "utc": lambda us: datetime.fromtimestamp(us / 1e6, UTC),
+    }
+    environment.tests["infinite"] = math.isinf
+    environment.globals |= {
+        "bar_widths": bar_widths,
+        "make_axis": make_axis,
+        "make_budget_bar": make_budget_bar,
+    }
+    return environment

@@ -25,14 +25,14 @@
       if (failures) news();
       failures = 0; wait = 1000;
       polling(false);
-      say("Live", "yes");
+      say("Live", "good");
     });
     source.addEventListener("news", news);
     source.addEventListener("error", function () {
       failures += 1;
       close();
       polling(true);
-      say("Connection lost, trying again", "no");
+      say("Connection lost, reconnecting", "bad");
       retry = setTimeout(open, wait);
       wait = Math.min(wait * 2, 5000);
     });
@@ -51,8 +51,8 @@
 
   document.body.addEventListener("htmx:afterRequest", function (event) {
     if (event.detail.elt.getAttribute("hx-swap") !== "none") return;
-    if (event.detail.xhr.status === 401) { close(); polling(false); say("Signed out: sign in again", "no"); }
-    else if (event.detail.successful && poll) say("Connection lost, asking every 5 seconds", "part");
+    if (event.detail.xhr.status === 401) { close(); polling(false); say("Signed out, sign in again", "bad"); }
+    else if (event.detail.successful && poll) say("Connection lost, refreshing every 5 seconds", "warning");
   });
   // what somebody is busy with is not pulled away under the hand
   document.body.addEventListener("htmx:oobBeforeSwap", function (event) {

@@ -1,0 +1,80 @@
+"""Streams that tell open pages that something changed, at most twice per second.
+
+A notice does not say what changed: the page then fetches its live parts with one request. A
+campaign with thousands of events per second therefore costs a browser no more than a quiet one,
+and each page needs one connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from bursar.errors import BursarError
+from bursar.service.auth import require
+from bursar.service.keys import Key
+from bursar.service.service import Service
+
+__all__ = ["stream_all", "stream_campaign"]
+
+_NOTICE_SECONDS = 0.5  # minimum time between two notices
+_POLL_SECONDS = 1.0  # time between two reads of the list of campaigns
+_IDLE_POLLS = 15  # polls without a change before a keep-alive comment
+_HEADERS = {"content-type": "text/event-stream", "x-accel-buffering": "no"}
+_RETRY = b"retry: 2000\n\n"
+_KEEP_ALIVE = b": still here\n\n"
+
+
+def _format_notice(number: int) -> bytes:
+    return b"event: news\ndata: %d\n\n" % number
+
+
+async def stream_campaign(service: Service, request: Request) -> Response:
+    """Send a notice when a campaign has new events."""
+    name: str = request.path_params["name"]
+    key = require(request, "read", name)
+    await service.find_campaign(name)  # an unknown campaign is an error, not an empty stream
+    if request.method == "HEAD":
+        return Response(headers=_HEADERS)
+    return StreamingResponse(_watch_campaign(service, name, key), headers=_HEADERS)
+
+
+async def _watch_campaign(service: Service, name: str, key: Key) -> AsyncIterator[bytes]:
+    yield _RETRY
+    async for seq in service.watch(name, key):
+        if seq is None:
+            yield _KEEP_ALIVE
+        else:
+            yield _format_notice(seq)
+            await asyncio.sleep(_NOTICE_SECONDS)
+
+
+async def stream_all(service: Service, request: Request) -> Response:
+    """Send a notice when any campaign that the key can see has new events."""
+    key = require(request, "read")
+    if request.method == "HEAD":
+        return Response(headers=_HEADERS)
+    return StreamingResponse(_watch_all(service, key), headers=_HEADERS)
+
+
+async def _watch_all(service: Service, key: Key) -> AsyncIterator[bytes]:
+    before: object = None
+    idle = 0
+    yield _RETRY
+    while not service.stopping and await service.is_admitted(key):
+        try:
+            rows = await service.run_in_thread(service.store.campaign_rows)
+        except BursarError:
+            rows = []  # the store is unavailable; try again
+        heads = [(row.name, row.seq) for row in rows if key.sees(row.name)]
+        idle += 1
+        if heads != before:
+            before, idle = heads, 0
+            yield _format_notice(sum(seq for _, seq in heads))
+        elif idle >= _IDLE_POLLS:
+            idle = 0
+            yield _KEEP_ALIVE
+        await asyncio.sleep(_POLL_SECONDS)
