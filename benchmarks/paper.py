@@ -27,7 +27,7 @@ from rich.table import Table
 from bursar.experiments import Experiment, ExperimentRun, full, run
 from bursar.experiments.cells import CellPart, CellTask, compute
 from bursar.experiments.runner import probe, threads
-from bursar.settings.facebook import find_file, load_kept
+from bursar.settings.facebook import find_file, find_kept_file
 from bursar.simulation.match import warm_up
 
 REFERENCE = Path(__file__).parent.parent / "src/bursar/experiments/reference.json"
@@ -37,7 +37,7 @@ def main() -> None:
     options = arguments()
     out = Console(width=120)
     data = options.data
-    if data is not None or load_kept() is not None:
+    if data is not None or find_kept_file() is not None:
         data = str(find_file(data))
     repetitions = 100 if options.full else options.repetitions
     what = full(data, repetitions, all_policies=options.all_policies)

@@ -30,7 +30,7 @@ from bursar.paper.figures.regret import changing
 from bursar.paper.figures.style import STYLE, band, short
 from bursar.paper.report.summary import describe_nonstationary
 from bursar.settings import setting
-from bursar.settings.nonstationary import WAYS
+from bursar.settings.nonstationary import CHANGES
 from bursar.simulation import arrow
 
 HERE = Path(__file__).parent
@@ -83,7 +83,7 @@ def _answer(result: Any) -> str:
     parts = ["## The answer\n"]
     for way in dict.fromkeys(one.way for one in found):
         here = [one for one in found if one.way == way]
-        unit, count = WAYS[way].option, len(here)
+        unit, count = CHANGES[way].option, len(here)
         speeds = here[0].speeds
         lost = [sum(sure[way, one.other, s] > 0 for one in here) for s in speeds]
         parts.append(_verdict(way, unit, count, speeds, lost) + "\n")
@@ -172,7 +172,7 @@ def _speeds(result: Any) -> str:
     parts.append("Final regret, mean ± half of its 95% interval.\n")
     for way, speeds in sweeps(result).items():
         head = " | ".join(_name(slug) for slug in shown)
-        lines = [f"| {way}, {WAYS[way].option} | {head} |", "|---|" + "---:|" * len(shown)]
+        lines = [f"| {way}, {CHANGES[way].option} | {head} |", "|---|" + "---:|" * len(shown)]
         for one in speeds:
             cells = [_mean(games.final(result, one.setting, slug)) for slug in shown]
             lines.append(f"| {one.amount:g} | {' | '.join(_bold(cells))} |")
@@ -226,9 +226,9 @@ def _against(result: Any) -> str:
 
 def _ways() -> str:
     lines = ["| name | option | what changes |", "|---|---|---|"]
-    for way, one in WAYS.items():
+    for way, one in CHANGES.items():
         place = setting(f"C-{way}-10")
-        lines.append(f"| `{place.name}` | `{one.option}={one.usual:g}` | {one.about} |")
+        lines.append(f"| `{place.name}` | `{one.option}={one.default:g}` | {one.about} |")
     return "## The worlds\n\n" + "\n".join(lines) + "\n"
 
 

@@ -84,7 +84,7 @@ def test_ads_are_averaged_over_campaigns():
 def test_ones_own_ads_are_in_their_own_money(tmp_path):
     facts = {"arm_names": ("a", "b"), "clicks": (100.0, 100.0), "cost": (50.0, 80.0),
              "reward": (300.0, 200.0), "prize": 10.0}  # fmt: skip
-    mine = AdExportSetting("mine", **facts)
+    mine = AdExportSetting(name="mine", **facts)
     what = experiment("ads", policies=["uniform"], settings=[mine], repetitions=2, budget=200.0)
     (problem,) = mine.problems(0)
     units = 200.0 / mine.coin  # of what a click costs if it costs anything
@@ -92,7 +92,7 @@ def test_ones_own_ads_are_in_their_own_money(tmp_path):
     assert drawn[-1] == pytest.approx(
         10.0 * theory.lower_bound(units, problem.reward, problem.cost)
     )
-    varied = AdExportSetting("mine", **facts, model="beta")
+    varied = AdExportSetting(name="mine", **facts, model="beta")
     what = experiment("ads", policies=["uniform"], settings=[varied], repetitions=2, budget=200.0)
     assert least(run(what, tmp_path / "b").result, "mine", [varied]) is None
 

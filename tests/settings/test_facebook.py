@@ -10,6 +10,7 @@ from ads import the_file
 
 from bursar.cli.simulate import data_facebook_ads
 from bursar.errors import InvalidData, MissingData
+from bursar.files import data_folder
 from bursar.settings import facebook, setting
 
 HEADER = "campaign_id,age,gender,clicks,spent,total_conversion"
@@ -34,9 +35,13 @@ def test_the_papers_file():
     ]  # fmt: skip
     assert campaigns[0].name == "916/30-34/F"
     assert campaigns[-1].name == "1178/45-49/M"
-    assert ads.excluded == {"more conversions than clicks": 13, "no clicks": 203, SHIFTED: 382}
-    assert ads.lines[SHIFTED] == [763, 764, 765, 766, 767]
-    assert len(ads) + sum(ads.excluded.values()) == 1143
+    assert ads.left_out.counts == {
+        "more conversions than clicks": 13,
+        "no clicks": 203,
+        SHIFTED: 382,
+    }
+    assert ads.left_out.lines[SHIFTED] == [763, 764, 765, 766, 767]
+    assert len(ads) + sum(ads.left_out.counts.values()) == 1143
     for campaign in campaigns:
         assert campaign.reward.max() == campaign.cost.max() == 0.99
         assert (campaign.reward > 0).all()
@@ -52,7 +57,7 @@ def test_rates_a_click_and_scaled_means():
     assert first.reward == pytest.approx([0.99, 0.198])
     assert first.cost == pytest.approx([0.495, 0.99])
     assert second.reward == pytest.approx([0.99, 0.01 / 0.5 * 0.99])  # 0 becomes 0.01, then scaled
-    assert ads.excluded == {}
+    assert ads.left_out.counts == {}
 
 
 def bom(text):
@@ -116,7 +121,7 @@ def test_the_same_ads_in_other_clothes(change):
     assert got.key == want.key
     assert np.array_equal(got.reward, want.reward)
     assert np.array_equal(got.cost, want.cost)
-    assert got.excluded == {}
+    assert got.left_out.counts == {}
 
 
 @pytest.mark.parametrize(
@@ -130,23 +135,23 @@ def test_the_same_ads_in_other_clothes(change):
         ("9,30-34,15,7,10.5,2", SHIFTED),
         ("9,45,M,7,10.5,2", SHIFTED),
         ("30-34,M,10,14,what,", SHIFTED),
-        (",30-34,M,7,10.5,2", "a needed field is empty"),
-        ("9,,M,7,10.5,2", "a needed field is empty"),
-        ("9,30-34,M,7,,2", "a needed field is empty"),
+        (",30-34,M,7,10.5,2", "a required field is empty"),
+        ("9,,M,7,10.5,2", "a required field is empty"),
+        ("9,30-34,M,7,,2", "a required field is empty"),
         ("8,30-34,M,7,1,2", "the only ad of its campaign, age and gender"),
     ],
 )
 def test_what_says_nothing_is_counted(row, reason):
     ads = facebook.parse(f"{GOOD}{row}\n{row.replace('8,30', '7,30')}\n".encode())
     assert len(ads) == 4
-    assert ads.excluded == {reason: 2}
-    assert ads.lines == {reason: [6, 7]}
+    assert ads.left_out.counts == {reason: 2}
+    assert ads.left_out.lines == {reason: [6, 7]}
 
 
 def test_the_first_few_lines_are_named():
     ads = facebook.parse((GOOD + "9,30-34,M,0,0,0\n" * 9).encode())
-    assert ads.excluded == {"no clicks": 9}
-    assert ads.lines == {"no clicks": [6, 7, 8, 9, 10]}
+    assert ads.left_out.counts == {"no clicks": 9}
+    assert ads.left_out.lines == {"no clicks": [6, 7, 8, 9, 10]}
 
 
 def test_campaigns_are_sorted_as_numbers_then_as_text():
@@ -159,20 +164,23 @@ def test_campaigns_are_sorted_as_numbers_then_as_text():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ("", f"ads.csv is empty; its first line must name {HEADER.replace(',', ', ')}"),
-        ("\n ,\n", f"ads.csv is empty; its first line must name {HEADER.replace(',', ', ')}"),
+        ("", f"ads.csv is empty; its header must name {HEADER.replace(',', ', ')}"),
+        ("\n ,\n", "ads.csv has no column 'campaign_id'; line 2 has ,"),
         (
             "campaign_id,age,sex,clicks,cost,total_conversion\n",
-            "ads.csv misses the columns gender, spent;"
-            " its header has campaign_id, age, sex, clicks, cost, total_conversion",
+            "ads.csv has no column 'gender'; line 1 has campaign_id, age, sex, clicks, cost,"
+            " total_conversion",
         ),
         (
             GOOD.replace("gender", "sex"),
-            "ads.csv misses the column gender;"
-            " its header has campaign_id, age, sex, clicks, spent, total_conversion",
+            "ads.csv has no column 'gender'; line 1 has campaign_id, age, sex, clicks, spent,"
+            " total_conversion",
         ),
-        (GOOD.replace("age", "Clicks"), "ads.csv misses the column age; its header has"),
-        (f"{HEADER},CLICKS\n", "ads.csv has the column clicks twice; take one out"),
+        (GOOD.replace("age", "Clicks"), "ads.csv has no column 'age'; line 1 has"),
+        (
+            f"{HEADER},CLICKS\n",
+            "ads.csv, line 1: the column 'clicks' appears twice; rename or remove one",
+        ),
         (HEADER, "no usable ad in ads.csv (no line below the header); is it the right file?"),
         (
             f"{HEADER}\n9,30-34,M,0,0,0\n9,30-34,M,5,1,6\n9,30-34,M,5,1,5\n",
@@ -182,12 +190,12 @@ def test_campaigns_are_sorted_as_numbers_then_as_text():
         (
             f"{GOOD}9,30-34,M,seven,1,1\n",
             "ads.csv, line 6: clicks must be a number, 0 or more, got 'seven';"
-            " mend the line or take it out",
+            " correct or remove the line",
         ),
         (
             f'{GOOD}9,30-34,M,7,"1,50",1\n',
             "ads.csv, line 6: spent must be a number, 0 or more, got '1,50';"
-            " mend the line or take it out",
+            " correct or remove the line",
         ),
         (f"{GOOD}\n\n9,30-34,M,7,1,nan\n", "ads.csv, line 8: total_conversion must be a number"),
         (f"{GOOD}9,30-34,M,inf,1,1\n", "ads.csv, line 6: clicks must be a number"),
@@ -196,8 +204,7 @@ def test_campaigns_are_sorted_as_numbers_then_as_text():
         (f"{GOOD}9,30-34,M,7,-1,1\n", "ads.csv, line 6: spent must be a number, 0 or more, got"),
         (
             f"{GOOD}9,30-34,M,7,1\n",
-            "ads.csv, line 6: 5 fields where the header has 6;"
-            " a shifted or broken line: mend it or take it out",
+            "ads.csv, line 6: 5 fields where the header has 6; correct or remove the line",
         ),
         (f"{GOOD}9,30-34,M,7,1,1,1\n", "ads.csv, line 6: 7 fields where the header has 6;"),
         (f'{GOOD}9,30-34,M,7,1,"1\n', "ads.csv, line 6: not CSV, unexpected end of data"),
@@ -205,7 +212,7 @@ def test_campaigns_are_sorted_as_numbers_then_as_text():
             GOOD.encode() + b"9,30-34,\xff,7,1,1\n",
             "ads.csv, line 6: not UTF-8 text, got byte 0xff; save it as CSV UTF-8",
         ),
-        (GOOD.encode("utf-16"), "ads.csv, line 1: not UTF-8 text, got byte 0xff;"),
+        (GOOD.encode("utf-16-le"), "ads.csv contains zero bytes, so it is not text"),
     ],
 )
 def test_broken_files_are_refused_with_the_line(data, message):
@@ -224,15 +231,15 @@ def test_zip_files(tmp_path):
     with pytest.raises(InvalidData) as caught:
         facebook.load(archive)
     assert str(caught.value) == (
-        "archive.zip must have one CSV file in it, got ['folder/data.csv', 'more.CSV'];"
-        " unpack it and give the CSV file"
+        "archive.zip must contain exactly one CSV file, got ['folder/data.csv', 'more.CSV'];"
+        " unpack it and pass the CSV file"
     )
     archive.write_bytes(archive.read_bytes()[:60])
     with pytest.raises(InvalidData, match=r"cannot read archive\.zip as a ZIP file: .*; unpack it"):
         facebook.load(archive)
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("readme.txt", "hello")
-    with pytest.raises(InvalidData, match=r"one CSV file in it, got \['readme\.txt'\]; unpack"):
+    with pytest.raises(InvalidData, match=r"exactly one CSV file, got \['readme\.txt'\]; unpack"):
         facebook.load(archive)
 
 
@@ -250,7 +257,7 @@ def test_the_kept_copy_is_found_again(tmp_path, monkeypatch):
     with pytest.raises(MissingData) as caught:
         facebook.find_file()
     assert str(caught.value) == (
-        f"no Facebook ads in '{tmp_path / 'deep' / 'folder'}'; get data.csv of 'Facebook ad"
+        f"no Facebook ads in '{tmp_path / 'deep' / 'folder'}'; download data.csv of 'Facebook ad"
         " campaign' by Madis Lemsalu"
         " (https://www.kaggle.com/datasets/madislemsalu/facebook-ad-campaign),"
         " then run: bursar data facebook-ads --from FILE"
@@ -262,7 +269,7 @@ def test_the_kept_copy_is_found_again(tmp_path, monkeypatch):
     assert kept.read_bytes() == source.read_bytes()
     assert [p.name for p in setting("FB-Br").problems(0)] == ["9/30-34/M", "9/35-39/F"]
     assert facebook.find_file(source) == source
-    with pytest.raises(MissingData, match=r"no file '.*none\.csv'; get data\.csv of"):
+    with pytest.raises(MissingData, match=r"no file '.*none\.csv'; download data\.csv of"):
         facebook.find_file(tmp_path / "none.csv")
 
 
@@ -289,7 +296,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
 
 def test_without_the_variable_it_is_the_users_data_folder(monkeypatch):
     monkeypatch.delenv("BURSAR_DATA", raising=False)
-    assert facebook.data_folder().name == "bursar"
+    assert data_folder().name == "bursar"
 
 
 def test_a_changed_file_is_read_again(tmp_path):

@@ -14,12 +14,12 @@ from bursar.cli import app
 from bursar.errors import InvalidInput, UnknownSetting
 from bursar.experiments import families_experiment, less_regret_experiment, read, text
 from bursar.settings import SETTINGS
-from bursar.settings.families import FAMILIES
-from bursar.settings.family_draws import (
-    capped_lognormal,
-    clipped_normal,
-    cut_exponential,
-    kumaraswamy,
+from bursar.settings.families import (
+    FAMILIES,
+    capped_lognormal_mean,
+    clipped_normal_mean,
+    exponential_mean,
+    kumaraswamy_mean,
 )
 
 CHOSEN = [
@@ -136,18 +136,18 @@ def test_closed_forms_agree_with_integrals():
     chance = (np.arange(1_000_000) + 0.5) / 1_000_000
     for i in range(2):
         quantile = (1.0 - (1.0 - chance) ** (1.0 / b[i])) ** (1.0 / a[i])
-        assert kumaraswamy(a, b)[i] == pytest.approx(quantile.mean(), abs=1e-5)
+        assert kumaraswamy_mean(a, b)[i] == pytest.approx(quantile.mean(), abs=1e-5)
         cut = -np.log1p(-chance * (1.0 - np.exp(-a[i]))) / a[i]
-        assert cut_exponential(a)[i] == pytest.approx(cut.mean(), abs=1e-5)
+        assert exponential_mean(a)[i] == pytest.approx(cut.mean(), abs=1e-5)
     normal = np.linspace(-9.0, 9.0, 400_001)
     weight = np.exp(-(normal**2) / 2.0)
     weight /= weight.sum()
     for place, spread in ((0.1, 0.4), (0.9, 0.05), (1.5, 1.2)):
         for mean, values in (
-            (clipped_normal, np.clip(place + spread * normal, 0.0, 1.0)),
-            (capped_lognormal, np.minimum(np.exp(place - 2.0 + spread * normal), 1.0)),
+            (clipped_normal_mean, np.clip(place + spread * normal, 0.0, 1.0)),
+            (capped_lognormal_mean, np.minimum(np.exp(place - 2.0 + spread * normal), 1.0)),
         ):
-            at = place if mean is clipped_normal else place - 2.0
+            at = place if mean is clipped_normal_mean else place - 2.0
             (got,) = mean(np.array([at]), np.array([spread]))
             assert got == pytest.approx(weight @ values, abs=1e-5)
 
@@ -158,8 +158,8 @@ def test_closed_forms_agree_with_integrals():
         ("X-br-lo-25", "no setting named 'X-br-lo-25'; did you mean 'X-br-low-25'?"),
         ("X-br-low-26", "no setting named 'X-br-low-26'; did you mean 'X-br-low-25'?"),
         ("br-log-40", "no setting named 'br-log-40'; did you mean 'X-br-log-40'?"),
-        ("X-br-2:authors", "X-br-2 has no option 'authors'; it is not of the paper"),
-        ("X-br-2:", "X-br-2 has no option ''; it is not of the paper"),
+        ("X-br-2:authors", "X-br-2 has no option 'authors'; it is not from the paper"),
+        ("X-br-2:", "X-br-2 has no option ''; it is not from the paper"),
     ],
 )
 def test_names_that_are_wrong_say_what(name, message):

@@ -19,28 +19,28 @@ from bursar.paper.analysis.ad_advice import ad_outlook, advice
 from bursar.problems import Bernoulli
 from bursar.settings import facebook, setting
 from bursar.settings.ad_export import (
+    AdExportOptions,
     AdExportSetting,
-    ImportOptions,
     parse_ad_export,
     read_ad_export,
 )
-from bursar.settings.ad_rows import AdColumns
-from bursar.settings.csv_table import Amount, amount
+from bursar.settings.csv_table import Amount, parse_amount
 from bursar.simulation.result import Result, plan
 from bursar.simulation.simulate import units
 
-BASIC = AdColumns("clicks", "spent", "sales", arm=("ad",))
+NUMBERS = {"clicks": "clicks", "cost": "spent", "reward": "sales"}
 GOOD = "ad,clicks,spent,sales\nA,100,50.00,10\nB,200,80.00,4\n"
 
 
-def of(text: str | bytes, columns: AdColumns = BASIC, **options):
+def of(text: str | bytes, **options):
     data = text.encode() if isinstance(text, str) else text
-    return parse_ad_export(data, "ads.csv", columns, ImportOptions(**options))
+    options = NUMBERS | {"arm": "ad"} | options
+    return parse_ad_export(data, "ads.csv", AdExportOptions(**options))
 
 
-def refused(text: str | bytes, columns: AdColumns = BASIC, **options) -> str:
+def refused(text: str | bytes, **options) -> str:
     with pytest.raises(InvalidData) as caught:
-        of(text, columns, **options)
+        of(text, **options)
     return str(caught.value)
 
 
@@ -70,13 +70,13 @@ def test_one_table_in_many_dresses(data):
     (one,) = export.settings
     assert (one.name, one.arm_names) == ("all", ("A", "B"))
     assert (one.clicks, one.cost, one.reward) == ((100, 200), (50, 80), (10, 4))
-    assert (export.rows, export.used, export.excluded) == (2, 2, {})
+    assert (export.rows, export.used, export.left_out.counts) == (2, 2, {})
 
 
 def test_zip_and_missing_file(tmp_path):
     with zipfile.ZipFile(tmp_path / "r.zip", "w") as archive:
         archive.writestr("report.csv", GOOD)
-    options = {"clicks": "clicks", "cost": "spent", "reward": "sales", "arm": ["ad"]}
+    options = NUMBERS | {"arm": ["ad"]}
     assert read_ad_export(tmp_path / "r.zip", **options).arms == 2
     with pytest.raises(MissingData, match="no file"):
         read_ad_export(tmp_path / "none.csv", **options)
@@ -112,7 +112,7 @@ def test_zip_and_missing_file(tmp_path):
 )
 def test_amounts(text, point, comma):
     for mark, value in ((".", point), (",", comma)):
-        found = amount(text, mark)
+        found = parse_amount(text, mark)
         assert (found.value if found else None) == value
 
 
@@ -120,10 +120,10 @@ def test_amounts(text, point, comma):
 def test_amounts_are_read_as_they_were_written(value, sign):
     english = f"{value:,.2f}"
     german = english.translate(str.maketrans(",.", ".,"))
-    assert amount(f"{sign} {english}".strip(), ".") == Amount(value, sign)
-    assert amount(f"{german} {sign}".strip(), ",") == Amount(value, sign)
-    assert amount(english, ",") is None
-    assert amount(german, ".") is None
+    assert parse_amount(f"{sign} {english}".strip(), ".") == Amount(value, sign)
+    assert parse_amount(f"{german} {sign}".strip(), ",") == Amount(value, sign)
+    assert parse_amount(english, ",") is None
+    assert parse_amount(german, ".") is None
 
 
 def test_lines_of_an_arm_are_added_up_even_days_without_clicks():
@@ -134,7 +134,7 @@ def test_lines_of_an_arm_are_added_up_even_days_without_clicks():
 
 
 def test_without_arm_columns_each_line_is_an_arm():
-    export = of(GOOD, AdColumns("clicks", "spent", "sales"))
+    export = of(GOOD, arm=())
     assert export.settings[0].arm_names == ("line 2", "line 3")
 
 
@@ -148,19 +148,19 @@ z,B,10,5.0,0
 
 
 def test_groups_are_settings_and_those_that_cannot_be_compared_are_named():
-    export = of(GROUPS, AdColumns("clicks", "spent", "sales", ("campaign",), ("ad",)))
+    export = of(GROUPS, group=("campaign",))
     assert [one.name for one in export.settings] == ["x"]
-    assert export.words() == [
-        "ads.csv: 2 of 5 lines are used: 2 arms.",
+    assert export.describe() == [
+        "ads.csv: 2 of 5 lines are used, for 2 arms.",
         "Left out: 1 line, the only arm of its group (line 4).",
-        "Left out: 2 lines, no arm of its group brought sales (lines 5, 6).",
+        "Left out: 2 lines, no arm of its group earned sales (lines 5, 6).",
         "Left out: 1 group with a single usable arm (y).",
-        "Left out: 1 group whose arms brought no sales (z).",
+        "Left out: 1 group whose arms earned no sales (z).",
     ]
 
 
 def test_groups_of_one_arm_each_are_compared_with_one_another():
-    export = of(GOOD, AdColumns("clicks", "spent", "sales", group=("ad",)))
+    export = of(GOOD, group="ad", arm=())
     assert export.settings[0].arm_names == ("A", "B")
     assert export.notes == (
         "Each group (ad) has one arm, so groups are compared with one another.",
@@ -169,7 +169,7 @@ def test_groups_of_one_arm_each_are_compared_with_one_another():
 
 def test_names_that_join_to_the_same_text_stay_apart():
     text = "g,h,clicks,spent,sales\n" + "a/b,c,9,5,1\na,b/c,9,5,2\n" * 2
-    export = of(text, AdColumns("clicks", "spent", "sales", ("g", "h")))
+    export = of(text, group=("g", "h"), arm=())
     assert [one.name for one in export.settings] == ["a/b/c", "a/b/c (2)"]
 
 
@@ -179,7 +179,7 @@ def test_every_reason_has_its_name():
         + "C,0,1,0\nD,5,0,0\nE,5,1,\nF,5,--,1\n,5,1,1\nG,x,1,1\nH,5,-1,1\nI,2.5,1,1\nM,$5,1,1\n"
         "J,5,1\nK,5,1,1,9\nL,5,1,6\nTotal: all,322,136.00,20\n"
     )
-    assert export.excluded == {
+    assert export.left_out.counts == {
         "not as many fields as the header": 2,
         "sales is empty": 1,
         "spent is empty": 1,
@@ -193,26 +193,26 @@ def test_every_reason_has_its_name():
         "nothing spent": 1,
         "more sales than clicks": 1,
     }
-    assert export.lines["a line of totals"] == [16]
-    assert export.lines["not as many fields as the header"] == [13, 14]
-    assert export.used + sum(export.excluded.values()) == export.rows == 15
+    assert export.left_out.lines["a line of totals"] == [16]
+    assert export.left_out.lines["not as many fields as the header"] == [13, 14]
+    assert export.used + sum(export.left_out.counts.values()) == export.rows == 15
 
 
 def test_a_broken_line_does_not_spoil_the_next():
     export = of(GOOD.replace("A,100", "A,$9,x,1\nA,100"))
-    assert export.lines == {"clicks is an amount of money": [2]}
+    assert export.left_out.lines == {"clicks is an amount of money": [2]}
 
 
 def test_totals_without_a_name_are_known_by_their_sums():
     body = "A,1,2,1\nB,10,4,2\nC,5,6.25,3\n"
-    columns = AdColumns("clicks", "spent", "sales")
-    last = of(f"ad,clicks,spent,sales\n{body},16,12.25,6\n", columns)
-    first = of(f"ad,clicks,spent,sales\n,16,12.25,6\n{body}", columns)
-    named = of(f"ad,clicks,spent,sales\n{body}D,16,12.25,6\n", columns)
-    other = of(f"ad,clicks,spent,sales\n{body},16,12.25,7\n", columns)
-    assert (last.excluded, last.lines) == ({"a line of totals": 1}, {"a line of totals": [5]})
-    assert first.lines == {"a line of totals": [2]}
-    assert named.excluded == other.excluded == {}
+    last = of(f"ad,clicks,spent,sales\n{body},16,12.25,6\n", arm=())
+    first = of(f"ad,clicks,spent,sales\n,16,12.25,6\n{body}", arm=())
+    named = of(f"ad,clicks,spent,sales\n{body}D,16,12.25,6\n", arm=())
+    other = of(f"ad,clicks,spent,sales\n{body},16,12.25,7\n", arm=())
+    assert last.left_out.counts == {"a line of totals": 1}
+    assert last.left_out.lines == {"a line of totals": [5]}
+    assert first.left_out.lines == {"a line of totals": [2]}
+    assert named.left_out.counts == other.left_out.counts == {}
 
 
 def test_an_ad_may_be_called_totally_different():
@@ -222,8 +222,8 @@ def test_an_ad_may_be_called_totally_different():
 def test_empty_rewards_can_mean_none():
     text = GOOD + "C,50,9.50,\n"
     assert of(text).notes == (
-        "If an empty sales means none, give blank_is_zero=True (--blank-is-zero); look at the lines"
-        " first, their columns may be shifted.",
+        "If an empty sales means none, set blank_is_zero=True (--blank-is-zero); check the lines"
+        " first, because their columns may be shifted.",
     )
     assert of(text, blank_is_zero=True).settings[0].reward == (10.0, 4.0, 0.0)
 
@@ -234,7 +234,7 @@ def test_empty_rewards_can_mean_none():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "ads.csv has no line to read; its header must name clicks, spent, sales, ad"),
+        ("", "ads.csv is empty; its header must name clicks, spent, sales, ad"),
         (
             GOOD.replace("spent", "Spend"),
             "ads.csv has no column 'spent'; did you mean 'Spend'? line 1 has ad, clicks, Spend,"
@@ -246,17 +246,17 @@ def test_empty_rewards_can_mean_none():
         ),
         (
             "ad,clicks,spent,sales,Clicks\n",
-            "ads.csv, line 1: the column 'clicks' is there twice; rename or take out one",
+            "ads.csv, line 1: the column 'clicks' appears twice; rename or remove one",
         ),
         (
             GOOD.replace("50.00", '"1,234"').replace("80.00", '"2,345"'),
-            "ads.csv, line 2: spent '1,234' may be 1234 or 1.234, and no other line tells;"
-            " give decimal='.' or decimal=',' (--decimal)",
+            "ads.csv, line 2: spent '1,234' may be 1234 or 1.234, and no other line shows which;"
+            " choose with decimal='.' or decimal=',' (--decimal)",
         ),
         (
             GOOD.replace("50.00", '"50,00"'),
-            "ads.csv, line 3: spent '80.00' has a decimal point, but line 2: spent '50,00' a"
-            " decimal comma; give the one that is right, decimal='.' or decimal=',' (--decimal)",
+            "ads.csv uses both decimal marks: line 3 has spent '80.00', line 2 has spent '50,00';"
+            " choose one with decimal='.' or decimal=',' (--decimal)",
         ),
         (
             GOOD.replace("50.00", "€50").replace("80.00", "$80"),
@@ -264,8 +264,8 @@ def test_empty_rewards_can_mean_none():
         ),
         (
             GOOD.replace(",10\n", ",1000\n").replace(",4\n", ",900\n"),
-            "ads.csv: sales is more than clicks in 2 of 2 arms, so it counts something else;"
-            " if it is money, give money=True (--money)",
+            "ads.csv: sales exceeds clicks in 2 of 2 arms, so it does not count clicks;"
+            " if it is money, set money=True (--money)",
         ),
         (
             "ad,clicks,spent,sales\n",
@@ -277,10 +277,10 @@ def test_empty_rewards_can_mean_none():
             " the only arm of its group: 1, first on line 2)",
         ),
         (GOOD + '"C,5\n', "ads.csv, line 4: not CSV, unexpected end of data;"
-         " mend the line or take it out"),
+         " correct or remove the line"),
         (
             GOOD.encode("utf-16-le"),
-            "ads.csv is no text, it has zero bytes; save it as CSV UTF-8",
+            "ads.csv contains zero bytes, so it is not text; save it as CSV UTF-8",
         ),
         (
             GOOD.replace("A", "Käse").encode("latin-1"),
@@ -299,7 +299,7 @@ def test_the_ways_out_work():
     money = GOOD.replace(",10\n", ",1000\n").replace(",4\n", ",900\n")
     export = of(money, money=True)
     assert export.settings[0].prize == pytest.approx(10.0 / 0.99)
-    assert "sales is taken as an amount" in export.notes[0]
+    assert "sales is read as an amount" in export.notes[0]
     assert of(money, prize=50.0).settings[0].prize == 50.0
     assert of(money.replace(",1000\n", ",$1000\n")).settings[0].prize == pytest.approx(10.0 / 0.99)
 
@@ -309,13 +309,13 @@ def test_the_ways_out_work():
     [
         ({"decimal": ";"}, "decimal must be '.' or ',', got ';'"),
         ({"model": "normal"}, "model must be 'bernoulli' or 'beta', got 'normal'"),
-        ({"prize": 0.0}, "prize must be positive and finite, got 0.0; what one success brings, or"
+        ({"prize": 0.0}, "prize must be positive and finite, got 0.0; the reward of one success, or"
                          " 'largest'"),
     ],
 )  # fmt: skip
 def test_options_are_checked(option, message):
     with pytest.raises(InvalidInput) as caught:
-        ImportOptions(**option)
+        AdExportOptions(**NUMBERS, **option)
     assert str(caught.value) == message
 
 
@@ -336,19 +336,24 @@ ROWS = st.lists(
 def test_every_line_is_in_an_arm_or_counted_and_sums_are_kept(rows, group, arm, money):
     text = io.StringIO()
     csv.writer(text).writerows([("g", "ad", "clicks", "spent", "sales"), *rows])
-    columns = AdColumns("clicks", "spent", "sales", ("g",) * group, ("ad",) * arm)
+    columns = {"group": ("g",) * group, "arm": ("ad",) * arm}
     try:
-        export = of(text.getvalue(), columns, decimal=".", money=money)
+        export = of(text.getvalue(), decimal=".", money=money, **columns)
     except InvalidData as error:
-        assume("to compare" not in str(error) and "counts something else" not in str(error))
+        assume("to compare" not in str(error) and "does not count clicks" not in str(error))
         raise
     assert export.rows == len(rows)
     assert export.used >= export.arms >= 2 * len(export.settings)
-    assume(all(count == len(export.lines[why]) for why, count in export.excluded.items()))
-    out = {line for lines in export.lines.values() for line in lines}
+    assume(
+        all(
+            count == len(export.left_out.lines[why])
+            for why, count in export.left_out.counts.items()
+        )
+    )
+    out = {line for lines in export.left_out.lines.values() for line in lines}
     assert len(out) == export.rows - export.used  # no line is counted twice
     for column, place in (("clicks", 2), ("cost", 3), ("reward", 4)):
-        kept = [amount(row[place], ".") for n, row in enumerate(rows, 2) if n not in out]
+        kept = [parse_amount(row[place], ".") for n, row in enumerate(rows, 2) if n not in out]
         total = math.fsum(sum(getattr(one, column)) for one in export.settings)
         assert total == pytest.approx(math.fsum(found.value for found in kept))
 
@@ -381,7 +386,7 @@ def test_the_papers_file_gives_its_campaigns():
 
 def test_without_the_limit_of_a_conversion_a_click_more_lines_of_the_papers_file_are_arms():
     export = read_ad_export(the_file(), prize="largest", **FACEBOOK)
-    assert export.excluded == {
+    assert export.left_out.counts == {
         "total_conversion is empty": 382,
         "no clicks": 203,
         "the only arm of its group": 1,
@@ -395,12 +400,12 @@ def test_the_shifted_lines_of_the_papers_file_are_found_by_their_empty_field():
     export = read_ad_export(the_file(), **FACEBOOK)
     ads = facebook.load(the_file())
     shifted = "age or gender is something else (shifted columns)"
-    assert export.excluded == {
-        "total_conversion is empty": ads.excluded[shifted],
-        "no clicks": ads.excluded["no clicks"],
-        "more total_conversion than clicks": ads.excluded["more conversions than clicks"],
+    assert export.left_out.counts == {
+        "total_conversion is empty": ads.left_out.counts[shifted],
+        "no clicks": ads.left_out.counts["no clicks"],
+        "more total_conversion than clicks": ads.left_out.counts["more conversions than clicks"],
     }
-    assert export.lines["total_conversion is empty"] == ads.lines[shifted]
+    assert export.left_out.lines["total_conversion is empty"] == ads.left_out.lines[shifted]
     # a generic reader that is told to take them believes them: hence the note
     assert "their columns may be shifted" in export.notes[-1]
     believed = read_ad_export(the_file(), blank_is_zero=True, **FACEBOOK)
@@ -412,7 +417,7 @@ def test_the_shifted_lines_of_the_papers_file_are_found_by_their_empty_field():
 
 def one(model="bernoulli", **changes):
     fields = {"clicks": (100, 50), "cost": (50.0, 100.0), "reward": (10, 0), **changes}
-    return AdExportSetting("g", ("A", "B"), model=model, **fields)
+    return AdExportSetting(name="g", arm_names=("A", "B"), model=model, **fields)
 
 
 def test_a_setting_plays_the_files_rates_in_the_users_money():
@@ -511,7 +516,7 @@ def test_few_runs_and_none():
     said = advice(export.settings, result, 50.0, label=lambda slug: "L, k = 1")
     assert said[0].startswith("With a budget of 50, L (k = 1) found ")
     assert said[1] == "3 runs are too few to tell policies apart; repeat with 100 or more."
-    other = of(GOOD.replace("B,", "C,"), AdColumns("clicks", "spent", "sales", ("ad",)))
+    other = of(GOOD.replace("B,", "C,"), group="ad", arm=())
     empty = played(export.settings, 50.0, repetitions=1)
     lonely = (other.settings[0], *export.settings)
     assert advice(lonely, empty, 50.0) == [
@@ -525,7 +530,7 @@ def test_several_groups_share_one_advice():
         for g, body in (("x", CLEAR), ("y", THIN))
         for line in body.split("\n")[1:-1]
     )
-    export = of(text, AdColumns("clicks", "spent", "sales", ("g",), ("ad",)))
+    export = of(text, group="g")
     result = played(export.settings, 300.0)
     said = advice(export.settings, result, 300.0)
     assert said[0].startswith("With a budget of 300 for each of 2 groups, omega-star-ucb")

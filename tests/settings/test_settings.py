@@ -14,9 +14,9 @@ from bursar.errors import InvalidInput, MissingData, UnknownSetting
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli
 from bursar.settings import SETTINGS, Setting, list_settings, setting
 from bursar.settings.families import FAMILIES
-from bursar.settings.nonstationary import CHANGING
+from bursar.settings.nonstationary import NONSTATIONARY
 
-EVERY = [*SETTINGS, *CHANGING, *FAMILIES]
+EVERY = [*SETTINGS, *NONSTATIONARY, *FAMILIES]
 SYNTHETIC = [name for name in SETTINGS if name.startswith("S-")]
 SIZES = (10, 50, 100)
 
@@ -186,7 +186,7 @@ def test_without_data_the_way_to_it_is_told(tmp_path, monkeypatch):
 def test_the_command_lists_them_all(capsys):
     settings_command(as_json=True)
     rows = json.loads(capsys.readouterr().out)
-    for kind, names in (("changing", CHANGING), ("family", FAMILIES)):
+    for kind, names in (("changing", NONSTATIONARY), ("family", FAMILIES)):
         assert [row["name"] for row in rows if row["kind"] == kind] == list(names)
     rows = [row for row in rows if row["kind"] in ("synthetic", "ads")]
     assert [row["name"] for row in rows] == list(SETTINGS)

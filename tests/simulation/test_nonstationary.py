@@ -18,7 +18,7 @@ from bursar.paper.analysis.nonstationary import sweeps, verdicts
 from bursar.paper.figures.regret import changing as figure
 from bursar.paper.report.summary import describe_nonstationary
 from bursar.problems import Nonstationary
-from bursar.settings.nonstationary import CHANGING, WAYS
+from bursar.settings.nonstationary import NONSTATIONARY, CHANGES
 from bursar.simulation import nonstationary_loop as engine
 
 SHARES = np.linspace(0.1, 1.0, 10)
@@ -91,7 +91,7 @@ def test_who_forgets_nothing_plays_changing_worlds_as_omega_ucb():
     assert (regret == regret[:, :1]).all()
 
 
-@pytest.mark.parametrize("name", [*CHANGING, "C-abrupt-3:changes=0", "C-drift-50:turns=3"])
+@pytest.mark.parametrize("name", [*NONSTATIONARY, "C-abrupt-3:changes=0", "C-drift-50:turns=3"])
 def test_settings_are_drawn_from_their_name_and_repetition(name):
     place = bursar.setting(name)
     (world,), (again,), (other,) = (place.problems(i) for i in (4, 4, 5))
@@ -178,8 +178,8 @@ def test_the_command_plays_them():
 def test_the_experiment_has_all_policies_all_worlds_and_speeds():
     todo = experiment().plan
     assert {str(p).partition(":")[0] for p in todo.policies} == set(bursar.POLICIES)
-    assert {place.way for place in todo.settings} == set(WAYS)
-    amounts = [place.amount for place in todo.settings if place.way == "abrupt"]
+    assert {place.change for place in todo.settings} == set(CHANGES)
+    amounts = [place.amount for place in todo.settings if place.change == "abrupt"]
     assert amounts == [0, 1, 2, 4, 8, 16, 32]
     assert experiment(quick=True).plan.repetitions < todo.repetitions
 

@@ -39,7 +39,7 @@ from bursar.formatting import format_elapsed
 from bursar.paper.analysis.ad_advice import advice
 from bursar.paper.figures.style import label
 from bursar.settings import SETTINGS, ad_export
-from bursar.settings.facebook import find_file, load_kept
+from bursar.settings.facebook import find_file, find_kept_file
 from bursar.simulation.result import Result
 
 __all__ = [
@@ -139,7 +139,7 @@ def _ratios(outcome: ExperimentRun) -> list[str]:
 
 def _ads(data: str | None) -> str | None:
     """Return where the ads are: as given, or the kept copy if there is one."""
-    return str(find_file(data)) if data is not None or load_kept() is not None else None
+    return str(find_file(data)) if data is not None or find_kept_file() is not None else None
 
 
 def run_file(
@@ -173,7 +173,7 @@ class ColumnOptions:
     model: str
 
     def options(self) -> dict[str, Any]:
-        """Return them as :func:`bursar.settings.ad_export.read_ad_export` takes them, without what is usual."""
+        """Return the given options by their names in :class:`AdExportOptions`."""
         given = asdict(self)
         given["group"], given["arm"] = _names(self.group), _names(self.arm)
         given["money"] = self.money or None
@@ -208,11 +208,11 @@ def run_ads(
         seed=changes.seed or 0,
         budget=changes.budget,
     )
-    for line in export.words():
+    for line in export.describe():
         typer.echo(line, err=True)
     spend = changes.budget
     run_experiment(
-        what, options(what.name), about_paper=False, notes=export.words(),
+        what, options(what.name), about_paper=False, notes=export.describe(),
         advise=lambda outcome: advice(
             export.settings, outcome.result, spend, export.currency, label
         ),

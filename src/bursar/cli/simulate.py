@@ -15,7 +15,7 @@ from bursar.extras import import_extra
 from bursar.settings import Setting, list_settings
 from bursar.settings.facebook import keep_file, load
 from bursar.settings.families import FAMILIES
-from bursar.settings.nonstationary import CHANGING
+from bursar.settings.nonstationary import NONSTATIONARY
 from bursar.simulation.result import Plan, Result, Unit, plan
 from bursar.simulation.simulate import units
 
@@ -138,7 +138,7 @@ _PAPER = (545, 19)  # ads and campaigns of the paper's file
 
 def settings_command(as_json: bool) -> None:
     """Print a row per setting."""
-    rows = [_facts(one) for one in (*list_settings(), *CHANGING.values(), *FAMILIES.values())]
+    rows = [_facts(one) for one in (*list_settings(), *NONSTATIONARY.values(), *FAMILIES.values())]
     if as_json:
         print_json(rows)
         return
@@ -180,10 +180,7 @@ def data_facebook_ads(source: str) -> None:
         typer.echo(
             "This is not the paper's file, which has {} ads in {} campaigns.".format(*_PAPER)
         )
-    left_out = sum(ads.excluded.values())
+    left_out = sum(ads.left_out.counts.values())
     typer.echo(f"{left_out} lines left out{':' if left_out else ''}")
-    for reason, count in ads.excluded.items():
-        lines = ", ".join(map(str, ads.lines[reason]))
-        more = ", …" if count > len(ads.lines[reason]) else ""
-        one = "line" if count == 1 else "lines"
-        typer.echo(f"  {count:>5}  {reason} ({one} {lines}{more})")
+    for reason, count in ads.left_out.counts.items():
+        typer.echo(f"  {count:>5}  {reason} ({ads.left_out.format_lines(reason)})")

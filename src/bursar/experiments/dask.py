@@ -21,7 +21,7 @@ from bursar.experiments.cells import CellPart, CellTask, Failure, code_digest, c
 from bursar.experiments.experiment import Experiment
 from bursar.experiments.runner import Engine, Stop
 from bursar.experiments.toml import policies_of
-from bursar.settings.setting import ads_of
+from bursar.settings.base import load_ads
 
 __all__ = ["run_on_cluster"]
 
@@ -91,7 +91,7 @@ def _packed(what: Experiment) -> Parcel:
     """Return an experiment as bytes that a worker can open, with the ads and policy files in it."""
     todo = what.plan
     if any(getattr(place, "needs_data", False) for place in todo.settings):
-        todo = replace(todo, data=ads_of(todo.data))
+        todo = replace(todo, data=load_ads(todo.data))
     bare = replace(what, plan=replace(todo, policies=()), code=())
     return pickle.dumps(bare), tuple(map(str, todo.policies)), what.code
 

@@ -24,8 +24,8 @@ from bursar.experiments.experiment import FINE_SHARES, Experiment, experiment
 from bursar.policies import POLICIES, Policy
 from bursar.policies.slug import parse
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem
-from bursar.settings import Setting, ad_export, setting
-from bursar.settings.ad_export import AdExportSetting
+from bursar.settings import Setting, setting
+from bursar.settings.ad_export import AdExportOptions, AdExportSetting, read_ad_export
 from bursar.simulation.result import BUDGET_PLAYS
 
 __all__ = ["policies_of", "read", "read_code", "text"]
@@ -96,7 +96,7 @@ _FIELDS = (
     "name", "title", "settings", "policies", "repetitions", "budget_plays", "budget", "shares",
     "seed", "overspend", "data", "policy_files", "problems", "ads",
 )  # fmt: skip
-_ADS = ("file", *list(signature(ad_export.read_ad_export).parameters)[1:])
+_ADS = ("file", *signature(AdExportOptions).parameters)
 _KINDS: dict[str, type[Problem]] = {
     "Bernoulli": Bernoulli,
     "Beta": Beta,
@@ -195,7 +195,7 @@ def _own(page: _Page, given: dict[str, Any], beside: Path) -> tuple[AdExportSett
             raise page.error(f"[ads] misses {key}", "ads")
     options = {key: value for key, value in given.items() if key != "file"}
     try:
-        return ad_export.read_ad_export(beside / str(given["file"]), **options).settings
+        return read_ad_export(beside / str(given["file"]), **options).settings
     except BursarError as error:
         raise page.error(str(error), "ads") from error
 

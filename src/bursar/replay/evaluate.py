@@ -15,7 +15,7 @@ from bursar.policies.base import Range
 from bursar.replay.estimators import PassTotals, ReplayEstimate, arm_values, learning
 from bursar.replay.log import Log, read
 from bursar.replay.support import Support, format_estimate, format_value, quantile_of, support
-from bursar.settings.facebook import Exclusions
+from bursar.settings.csv_table import Exclusions
 from bursar.validation import Floats, check_int, check_positive
 
 __all__ = ["ALWAYS", "compared", "replay", "sentences", "verdict"]

@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bursar.errors import InvalidInput, MissingData, UnknownParameter, nearest
 from bursar.extras import import_extra
-from bursar.settings.csv_table import is_blank, read_content, read_listing
-from bursar.settings.facebook import Exclusions
+from bursar.settings.csv_table import BROKEN, Exclusions, is_blank, parse_table, read_content
 from bursar.validation import Floats
 
 __all__ = ["COLUMNS", "NEEDED", "CheckedRows", "Log", "LogRow", "check_rows", "read"]
@@ -322,23 +321,21 @@ def read(path: str | PathLike[str], columns: Mapping[str, str] | None = None) ->
 
 
 def _of_csv(data: bytes, name: str, called: dict[str, str], given: Mapping[str, str]) -> Log:
-    table = read_listing(
-        data, name, [called[key] for key in COLUMNS if key in NEEDED or key in given]
-    )
-    header = {" ".join(field.casefold().split()) for field in table.header.fields}
-    there = [key for key in COLUMNS if " ".join(called[key].casefold().split()) in header]
-    places = {key: table.place(called[key]) for key in there}
+    required = [called[key] for key in COLUMNS if key in NEEDED or key in given]
+    table = parse_table(data, name, required)
+    found = {key: table.position(called[key]) for key in COLUMNS}
+    positions = {key: at for key, at in found.items() if at is not None}
     broken = Exclusions()
 
     def rows() -> Iterator[tuple[int, LogRow]]:
-        for line in table.lines:
-            if table.fits(line):
-                fields: dict[str, Any] = {key: line.fields[at] for key, at in places.items()}
-                yield line.number, LogRow(**fields)
+        for row in table.rows:
+            if table.is_complete(row):
+                fields: dict[str, Any] = {key: row.fields[at] for key, at in positions.items()}
+                yield row.line, LogRow(**fields)
             else:
-                broken.add(line.number, "not as many fields as the header")
+                broken.add(row.line, BROKEN)
 
-    log = Log.checked(name, rows(), "line", "time" in there, called)
+    log = Log.checked(name, rows(), "line", "time" in positions, called)
     log.left_out.counts.update(broken.counts)
     log.left_out.lines.update(broken.lines)
     return log

@@ -13,7 +13,7 @@ from bursar.errors import CannotAnswer, InvalidInput
 from bursar.estimate import Estimate
 from bursar.formatting import format_number, pluralize
 from bursar.replay.log import EVERY, Log
-from bursar.settings.facebook import Exclusions
+from bursar.settings.csv_table import Exclusions
 from bursar.validation import Floats, check_number
 
 __all__ = [

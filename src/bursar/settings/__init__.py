@@ -1,6 +1,6 @@
-"""The settings of the paper: families of problems, drawn anew each repetition."""
+"""Settings: families of problems, those of the paper among them, drawn for each repetition."""
 
+from bursar.settings.base import Setting
 from bursar.settings.catalog import SETTINGS, list_settings, setting
-from bursar.settings.setting import Setting
 
 __all__ = ["SETTINGS", "Setting", "list_settings", "setting"]

@@ -1,7 +1,14 @@
-"""Read a user's own ad export: any columns, named by the user; nothing is dropped silently."""
+"""Read a user's own ad export: any columns, named by the user, with every line accounted for.
+
+Lines become rows, rows of one arm are added up, and the arms of each group form a setting. What
+cannot be used is counted by reason; what is ambiguous is refused.
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -15,48 +22,48 @@ from bursar.errors import InvalidData, InvalidInput
 from bursar.formatting import pluralize
 from bursar.problems import Bernoulli, Problem
 from bursar.problems.clicks import Clicks
-from bursar.settings.ad_rows import (
-    AdColumns,
-    Limit,
-    Lot,
-    add_up_rows,
-    entries,
-    group_lots,
-    refuse_amounts,
-    regroup,
-    usable_lots,
+from bursar.settings.base import check_repetition, draw_click_costs
+from bursar.settings.csv_table import (
+    BROKEN,
+    CsvCell,
+    CsvRow,
+    CsvTable,
+    DecimalMark,
+    Exclusions,
+    find_decimal_mark,
+    is_blank,
+    parse_amount,
+    parse_table,
+    read_content,
 )
-from bursar.settings.csv_table import Decimal, read_content, read_listing
-from bursar.settings.facebook import Exclusions
-from bursar.settings.setting import click_costs
+from bursar.settings.facebook import AdRow
 from bursar.validation import Floats, check_positive
 
 __all__ = [
-    "TOP",
-    "AdColumns",
+    "AdExport",
+    "AdExportOptions",
     "AdExportSetting",
-    "Export",
-    "ImportOptions",
-    "Model",
+    "CostModel",
     "parse_ad_export",
     "read_ad_export",
 ]
 
-# ==== settings.own_setting
-# A setting of the user's own: the arms of one group of an ad export.
-
-Model = Literal["bernoulli", "beta"]
-TOP = 0.99  # the largest mean cost of a group, as in the paper's settings of ads
+CostModel = Literal["bernoulli", "beta"]
 _MODELS = {"bernoulli": "Bernoulli", "beta": "Beta"}
+_TOP = 0.99  # the largest mean cost of a group, as in the paper's settings of ads
+_LISTED = 5  # groups named per reason
+_TOTAL = re.compile(r"(grand |sub-?)?totals?(\s*[:(–-].*)?|gesamt(ergebnis|summe)?|summe", re.I)
+_FEWEST = 3  # lines that an unnamed line of totals must be the sum of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AdExportSetting:
-    """Arms with what they cost and brought; every repetition plays the same means.
+    """The arms of one group with their costs and rewards; every repetition has the same means.
 
-    A play is one click. It brings ``prize`` or nothing, with the chance that gives the arm's reward
-    a click. What it costs is ``coin`` or nothing (``bernoulli``) or anything between (``beta``,
-    with parameters drawn anew each repetition as in FB-Bt), with the arm's cost a click as mean.
+    A play is one click. It earns ``prize`` or nothing, with the probability that gives the arm's
+    reward per click. It costs ``coin`` or nothing (``bernoulli``), or an amount in between
+    (``beta``, with parameters drawn for each repetition as in FB-Bt), with the arm's cost per click
+    as the mean.
 
     Attributes
     ----------
@@ -67,9 +74,9 @@ class AdExportSetting:
     clicks, cost, reward : tuple of float
         Sums over the lines of each arm, in the user's units.
     prize : float
-        What a reward of 1 stands for: 1 for counts.
+        The reward of one success in the user's units; 1 for counts.
     model : {"bernoulli", "beta"}
-        How costs vary.
+        The distribution of costs.
     source : str
         The file.
     trial, unit : str
@@ -82,7 +89,7 @@ class AdExportSetting:
     cost: tuple[float, ...]
     reward: tuple[float, ...]
     prize: float = 1.0
-    model: Model = "bernoulli"
+    model: CostModel = "bernoulli"
     source: str = field(default="", compare=False)
     trial: str = field(default="clicks", compare=False)
     unit: str = field(default="rewards", compare=False)
@@ -94,12 +101,11 @@ class AdExportSetting:
     def __post_init__(self) -> None:
         sizes = {len(self.arm_names), len(self.clicks), len(self.cost), len(self.reward)}
         if sizes != {len(self.arm_names)} or len(self.arm_names) < 2:
-            raise InvalidInput(f"{self.name}: give clicks, cost and reward of two arms or more")
-        if self.model not in _MODELS:
-            raise InvalidInput(f"model must be 'bernoulli' or 'beta', got {self.model!r}")
+            raise InvalidInput(f"{self.name}: pass clicks, cost and reward of two or more arms")
+        _check_model(self.model)
         if min(self.clicks) <= 0.0 or min(self.cost) <= 0.0 or min(self.reward) < 0.0:
             raise InvalidInput(
-                f"{self.name}: every arm needs clicks and cost above 0, no reward below"
+                f"{self.name}: clicks and cost of every arm must be positive, rewards 0 or more"
             )
         most = float(self.reward_rate.max())
         if not most <= self.prize:
@@ -110,99 +116,137 @@ class AdExportSetting:
 
     @property
     def arms(self) -> tuple[int, ...]:
-        """Number of arms of its one problem."""
+        """Number of arms of its only problem."""
         return (len(self.arm_names),)
 
     @property
     def distribution(self) -> str:
-        """Of costs."""
+        """The distribution of costs."""
         return _MODELS[self.model]
 
     @property
     def cost_rate(self) -> Floats:
-        """Money a click, of each arm."""
+        """Cost per click of each arm."""
         return np.asarray(np.divide(self.cost, self.clicks), dtype=np.float64)
 
     @property
     def reward_rate(self) -> Floats:
-        """Reward a click, of each arm, in the user's units."""
+        """Reward per click of each arm, in the user's units."""
         return np.asarray(np.divide(self.reward, self.clicks), dtype=np.float64)
 
     @property
     def coin(self) -> float:
         """The money that a cost of 1 stands for."""
-        return float(self.cost_rate.max()) / TOP
+        return float(self.cost_rate.max()) / _TOP
 
     def identity(self, data: Any = None) -> str:
-        """Return a text that changes whenever the problems may."""
+        """Return a text that changes when the problems may."""
         content = (self.arm_names, self.clicks, self.cost, self.reward, self.prize, self.model)
         return f"own {self.name} {sha256(repr(content).encode()).hexdigest()}"
 
     def problems(self, repetition: int, data: Any = None) -> list[Problem]:
-        """Return the one problem of a repetition; ``data`` is not looked at."""
-        if int(repetition) != repetition or repetition < 0:
-            raise InvalidInput(f"repetition must be a whole number, 0 or more, got {repetition!r}")
+        """Return the only problem of a repetition; ``data`` is ignored."""
+        rng = np.random.default_rng(check_repetition(repetition))
         reward = np.minimum(self.reward_rate / self.prize, 1.0)
         cost = self.cost_rate / self.coin
         if self.model == "bernoulli":
             return [Bernoulli(reward, cost, self.name)]
-        rng = np.random.default_rng(int(repetition))
-        return [Clicks(reward, *click_costs(rng, cost), self.name)]
+        return [Clicks(reward, *draw_click_costs(rng, cost), self.name)]
 
 
-# ==== settings.options
-# How a user's own export is to be read.
+def _check_model(model: str) -> None:
+    if model not in _MODELS:
+        raise InvalidInput(f"model must be 'bernoulli' or 'beta', got {model!r}")
 
 
-@dataclass(frozen=True)
-class ImportOptions:
-    """How an export is read; see :func:`bursar.settings.ad_export.read_ad_export`."""
+@dataclass(frozen=True, kw_only=True)
+class AdExportOptions:
+    """Which columns an export has and how they are read.
 
-    decimal: Decimal | None = None
+    Attributes
+    ----------
+    clicks, cost, reward : str
+        Columns of trials, money spent and rewards, in any case.
+    group : sequence of str
+        Columns whose values form groups, each a problem with a budget of its own; without them
+        there is one problem. If each group has one arm, the groups are the arms of one problem.
+    arm : sequence of str
+        Columns that name an arm within its group; its lines are added up. Without them each line
+        is an arm.
+    decimal : {".", ","}, optional
+        The decimal mark, where the file leaves it open.
+    blank_is_zero : bool
+        Whether an empty number means 0; otherwise its line is left out.
+    money : bool, optional
+        Whether rewards are amounts of money, which may exceed clicks; by default, whether they bear
+        a currency.
+    prize : float or "largest", optional
+        The reward of one success. By default 1 for counts; for money, and with "largest", the
+        largest reward per click of a group / 0.99.
+    model : {"bernoulli", "beta"}
+        The distribution of costs; see :class:`AdExportSetting`.
+    """
+
+    clicks: str
+    cost: str
+    reward: str
+    group: Sequence[str] = ()
+    arm: Sequence[str] = ()
+    decimal: DecimalMark | None = None
     blank_is_zero: bool = False
     money: bool | None = None
     prize: float | Literal["largest"] | None = None
-    model: Model = "bernoulli"
+    model: CostModel = "bernoulli"
 
     def __post_init__(self) -> None:
+        for name in ("group", "arm"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
         if self.decimal not in (None, ".", ","):
             raise InvalidInput(f"decimal must be '.' or ',', got {self.decimal!r}")
-        if self.model not in ("bernoulli", "beta"):
-            raise InvalidInput(f"model must be 'bernoulli' or 'beta', got {self.model!r}")
+        _check_model(self.model)
         if self.prize not in (None, "largest"):
-            check_positive("prize", self.prize, "what one success brings, or 'largest'")
+            check_positive("prize", self.prize, "the reward of one success, or 'largest'")
 
-    def limit(self, columns: AdColumns, sign: str) -> Limit | None:
-        """Return the most that a click can bring; None if the largest of a group is to be it."""
-        if isinstance(self.prize, str):
-            return None
+    @property
+    def numbers(self) -> tuple[str, str, str]:
+        """The columns that contain numbers."""
+        return self.clicks, self.cost, self.reward
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that is needed, numbers first."""
+        return (*self.numbers, *self.group, *self.arm)
+
+    def reward_limit(self, currency: str) -> float | None:
+        """Return the largest reward of a click; None if each group's largest average is used."""
         if self.prize is not None:
-            reason = f"more {columns.reward} a click than the prize of {self.prize:g}"
-            return Limit(float(self.prize), reason)
-        money = bool(sign) if self.money is None else self.money
-        return None if money else Limit(1.0, f"more {columns.reward} than {columns.clicks}")
+            return None if isinstance(self.prize, str) else float(self.prize)
+        money = bool(currency) if self.money is None else self.money
+        return None if money else 1.0
+
+    @property
+    def above_limit(self) -> str:
+        """Why arms above the limit are left out."""
+        if self.prize is None:
+            return f"more {self.reward} than {self.clicks}"
+        return f"more {self.reward} per click than the prize of {self.prize:g}"
 
 
-# ==== settings.export
-# An export: what was read from a user's own file, and what was not, in numbers and words.
-
-
-@dataclass(frozen=True)
-class Export:
-    """The arms of a file, a setting a group, and the lines that could not be used.
+@dataclass(frozen=True, kw_only=True)
+class AdExport:
+    """The arms of a file, one setting per group, and the lines that could not be used.
 
     Attributes
     ----------
     name : str
         The file.
-    settings : tuple of OwnSetting
-        One a group, in the order of the file.
+    settings : tuple of AdExportSetting
+        One per group, in the order of the file.
     rows : int
-        Lines below the header that are not blank; each is in an arm or counted in ``excluded``.
-    excluded : dict of str to int
-        How many lines were left out, by reason.
-    lines : dict of str to list of int
-        The first few lines left out, by reason.
+        Lines below the header that are not blank; each is in an arm or counted in ``left_out``.
+    left_out : Exclusions
+        The lines that were left out, by reason.
     notes : tuple of str
         What else a user should know, in sentences.
     currency : str
@@ -212,89 +256,41 @@ class Export:
     name: str
     settings: tuple[AdExportSetting, ...]
     rows: int
-    excluded: dict[str, int] = field(default_factory=dict)
-    lines: dict[str, list[int]] = field(default_factory=dict)
+    left_out: Exclusions = field(default_factory=Exclusions)
     notes: tuple[str, ...] = ()
     currency: str = ""
 
     @property
     def used(self) -> int:
         """Lines that are part of an arm."""
-        return self.rows - sum(self.excluded.values())
+        return self.rows - sum(self.left_out.counts.values())
 
     @property
     def arms(self) -> int:
         """Arms of all groups."""
         return sum(len(one.arm_names) for one in self.settings)
 
-    def words(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return what was read, what was left out and why, and the notes, in sentences."""
-        used = f"{self.name}: {self.used:,} of {self.rows:,} lines are used"
         groups = "" if len(self.settings) == 1 else f" in {len(self.settings)} groups"
-        said = [f"{used}: {self.arms:,} arms{groups}."]
-        return said + [self._left_out(reason) for reason in self.excluded] + list(self.notes)
-
-    def _left_out(self, reason: str) -> str:
-        count, first = self.excluded[reason], self.lines[reason]
-        more = ", …" if count > len(first) else ""
-        return f"Left out: {pluralize(count, 'line')}, {reason} ({_lines(first)}{more})."
-
-
-def _lines(first: list[int]) -> str:
-    return f"line{'s' * (len(first) > 1)} {', '.join(map(str, first))}"
+        return [
+            f"{self.name}: {self.used:,} of {self.rows:,} lines are used, for {self.arms:,}"
+            f" arms{groups}.",
+            *self.left_out.format_sentences(),
+            *self.notes,
+        ]
 
 
-def read_ad_export(
-    path: str | PathLike[str],
-    *,
-    clicks: str,
-    cost: str,
-    reward: str,
-    group: Sequence[str] = (),
-    arm: Sequence[str] = (),
-    decimal: Decimal | None = None,
-    blank_is_zero: bool = False,
-    money: bool | None = None,
-    prize: float | Literal["largest"] | None = None,
-    model: Model = "bernoulli",
-) -> Export:
-    """Read the arms of an ad export, a setting a group.
+def read_ad_export(path: str | PathLike[str], **options: Any) -> AdExport:
+    """Read the arms of a CSV file, or of a ZIP file that contains one, one setting per group.
 
-    Parameters
-    ----------
-    path : path
-        A CSV file, or a ZIP file with one. Fields divided by comma, semicolon, tab or bar; UTF-8,
-        or UTF-16 with a byte order mark; there may be lines before the header.
-    clicks, cost, reward : str
-        Columns of trials, money spent and what it brought, in any case.
-    group : sequence of str
-        Columns whose values make groups, each a problem with a budget of its own; none: one
-        problem. If each group has one arm, the groups are the arms of one problem.
-    arm : sequence of str
-        Columns that name an arm within its group; its lines are added up. None: each line is an
-        arm.
-    decimal : {".", ","}, optional
-        The decimal mark, where the file does not tell.
-    blank_is_zero : bool
-        Whether an empty number means none; otherwise its line is left out.
-    money : bool, optional
-        Whether rewards are amounts, and may exceed clicks; by default if they bear a currency.
-    prize : float or "largest", optional
-        What one success brings. By default 1 for counts, and for money the largest reward a click
-        of a group / 0.99, which "largest" asks for in any case.
-    model : {"bernoulli", "beta"}
-        How costs vary; see :class:`OwnSetting`.
+    The options are the fields of :class:`AdExportOptions`.
     """
-    names = [(one,) if isinstance(one, str) else tuple(one) for one in (group, arm)]
-    columns = AdColumns(clicks, cost, reward, *names)
-    options = ImportOptions(decimal, blank_is_zero, money, prize, model)
-    return parse_ad_export(read_content(path), Path(path).name, columns, options)
+    return parse_ad_export(read_content(path), Path(path).name, AdExportOptions(**options))
 
 
-def parse_ad_export(
-    data: bytes, name: str, columns: AdColumns, options: ImportOptions | None = None
-) -> Export:
-    r"""Read an export from the bytes of a file; see :func:`read`.
+def parse_ad_export(data: bytes, name: str, options: AdExportOptions) -> AdExport:
+    r"""Read an export from the bytes of a file; see :func:`read_ad_export`.
 
     Examples
     --------
@@ -304,101 +300,284 @@ def parse_ad_export(
     ... C;0;€ 0,00;0
     ... Total;2.000;€ 400,50;44
     ... '''
-    >>> columns = Columns("clicks", "spent", "sales", arm=("ad",))
-    >>> export = parse_ad_export(text.encode(), "ads.csv", columns)
-    >>> print(*export.words(), sep="\n")
-    ads.csv: 2 of 4 lines are used: 2 arms.
+    >>> options = AdExportOptions(clicks="clicks", cost="spent", reward="sales", arm=("ad",))
+    >>> export = parse_ad_export(text.encode(), "ads.csv", options)
+    >>> print(*export.describe(), sep="\n")
+    ads.csv: 2 of 4 lines are used, for 2 arms.
     Left out: 1 line, a line of totals (line 5).
     Left out: 1 line, no clicks (line 4).
     >>> export.settings[0].cost, export.currency
     ((300.5, 100.0), '€')
     """
-    options = options or ImportOptions()
-    table = read_listing(data, name, columns.all())
-    out = Exclusions()
-    found = entries(table, columns, options.decimal, options.blank_is_zero, out)
-    lots, notes = _lots(add_up_rows(found.kept), columns)
-    limit = options.limit(columns, found.reward_sign)
+    table = parse_table(data, name, options.columns)
+    left_out = Exclusions()
+    rows, cost_currency, reward_currency = _parse_rows(table, options, left_out)
+    arms, notes = _add_up(rows), []
+    groups = {arm.group for arm in arms}
+    if options.group and len(groups) > 1 and len(groups) == len(arms):
+        arms = [arm._replace(group=(), arm=arm.group) for arm in arms]
+        names = ", ".join(options.group)
+        notes = [f"Each group ({names}) has one arm, so groups are compared with one another."]
+    limit = options.reward_limit(reward_currency)
     if limit is not None and options.prize is None:
-        refuse_amounts(lots, columns, name)
-    groups = group_lots(usable_lots(lots, columns, limit, out), columns, out)
-    if not groups.members:
-        raise InvalidData(_nothing(name, out, bool(table.lines)))
-    settings = _settings(list(groups.members.values()), columns, options, limit, name)
-    notes += groups.notes + _hints(columns, options, limit, out)
-    return Export(
-        name, settings, len(table.lines), out.counts, out.lines, tuple(notes), found.cost_sign
+        _check_counts(arms, options, name)
+    members, group_notes = _group(_select_usable(arms, options, limit, left_out), options, left_out)
+    if not members:
+        raise InvalidData(_explain_nothing(name, left_out, bool(table.rows)))
+    return AdExport(
+        name=name,
+        settings=_make_settings(members, options, limit, name),
+        rows=len(table.rows),
+        left_out=left_out,
+        notes=(*notes, *group_notes, *_suggest_options(options, limit, left_out)),
+        currency=cost_currency,
     )
 
 
-def _lots(lots: list[Lot], columns: AdColumns) -> tuple[list[Lot], list[str]]:
-    single = regroup(lots) if columns.group else None
-    if single is None:
-        return lots, []
-    names = ", ".join(columns.group)
-    return single, [f"Each group ({names}) has one arm, so groups are compared with one another."]
+def _parse_rows(
+    table: CsvTable, options: AdExportOptions, left_out: Exclusions
+) -> tuple[list[AdRow], str, str]:
+    """Return the usable rows and the currencies of costs and rewards."""
+    complete = []
+    for row in table.rows:
+        if table.is_complete(row):
+            complete.append(row)
+        else:
+            left_out.add(row.line, BROKEN)
+    positions = table.positions(options.columns)
+    cells = (
+        CsvCell(row.line, column, row.fields[positions[column]])
+        for row in complete
+        for column in options.numbers
+    )
+    decimal = options.decimal or find_decimal_mark(cells, table.name)
+    # the first line of each currency; clicks have none
+    currencies: dict[str, dict[str, int]] = {options.cost: {}, options.reward: {}}
+    pairs: list[tuple[CsvRow, AdRow]] = []
+    for row in complete:
+        texts = {column: row.fields[position] for column, position in positions.items()}
+        found = _parse_row(row, texts, options, decimal, currencies)
+        if isinstance(found, str):
+            left_out.add(row.line, found)
+        else:
+            pairs.append((row, found))
+    _remove_unnamed_total(pairs, {positions[column] for column in options.numbers}, left_out)
+    cost, reward = (
+        _check_currency(currencies[column], column, table.name)
+        for column in (options.cost, options.reward)
+    )
+    return [found for _, found in pairs], cost, reward
 
 
-def _settings(
-    groups: list[list[Lot]],
-    columns: AdColumns,
-    options: ImportOptions,
-    limit: Limit | None,
-    source: str,
-) -> tuple[AdExportSetting, ...]:
-    names = _distinct(["/".join(those[0].group) or "all" for those in groups])
-    made = []
-    for name, those in zip(names, groups, strict=True):
-        largest = max(lot.reward / lot.clicks for lot in those) / TOP
-        made.append(
-            AdExportSetting(
-                name,
-                tuple(_distinct([lot.name for lot in those])),
-                tuple(lot.clicks for lot in those),
-                tuple(lot.cost for lot in those),
-                tuple(lot.reward for lot in those),
-                largest if limit is None else limit.most,
-                options.model,
-                source,
-                columns.clicks,
-                columns.reward,
-            )
+def _parse_row(
+    row: CsvRow,
+    texts: dict[str, str],
+    options: AdExportOptions,
+    decimal: DecimalMark,
+    currencies: dict[str, dict[str, int]],
+) -> AdRow | str:
+    """Return the numbers of a row, or the reason to leave it out."""
+    if any(_TOTAL.fullmatch(field) for field in row.fields):
+        return "a line of totals"
+    for column in (*options.group, *options.arm):
+        if is_blank(texts[column]):
+            return f"{column} is empty"
+    values = []
+    for column in options.numbers:
+        text = texts[column]
+        if is_blank(text):
+            if not options.blank_is_zero:
+                return f"{column} is empty"
+            values.append(0.0)
+            continue
+        amount = parse_amount(text, decimal)
+        if amount is None:
+            return f"{column} is not a number"
+        if amount.value < 0.0:
+            return f"{column} is negative"
+        if amount.currency and column not in currencies:
+            return f"{column} is an amount of money"
+        if amount.currency:
+            currencies[column].setdefault(amount.currency, row.line)
+        values.append(amount.value)
+    if not values[0].is_integer():
+        return f"{options.clicks} is not a whole number"
+    group, arm = (tuple(texts[c] for c in names) for names in (options.group, options.arm))
+    return AdRow((row.line,), group, arm, *values)
+
+
+def _remove_unnamed_total(
+    pairs: list[tuple[CsvRow, AdRow]], numeric: set[int], left_out: Exclusions
+) -> None:
+    """Remove a first or last row that has no name and is the sum of all others."""
+    for at in (0, -1):
+        if len(pairs) <= _FEWEST:
+            break
+        row, numbers = pairs[at]
+        unnamed = any(is_blank(text) for i, text in enumerate(row.fields) if i not in numeric)
+        if unnamed and _is_sum(numbers, [other for _, other in pairs if other is not numbers]):
+            left_out.add(row.line, "a line of totals")
+            del pairs[at]
+
+
+def _is_sum(row: AdRow, others: list[AdRow]) -> bool:
+    slack = 0.005 * len(others)  # cents are rounded line by line
+    return (
+        row.clicks == sum(other.clicks for other in others) > 0.0
+        and abs(row.cost - sum(other.cost for other in others)) <= slack
+        and abs(row.reward - sum(other.reward for other in others)) <= slack
+    )
+
+
+def _check_currency(lines: dict[str, int], column: str, name: str) -> str:
+    if len(lines) > 1:
+        (one, first), (other, second) = list(lines.items())[:2]
+        raise InvalidData(
+            f"{name}: {column} is in {one} on line {first} and in {other} on line {second};"
+            " convert them to one currency"
         )
-    return tuple(made)
+    return next(iter(lines), "")
 
 
-def _distinct(names: list[str]) -> list[str]:
-    """Number names that are there twice: a/b and c, a and b/c."""
-    seen: dict[str, int] = {}
+def _add_up(rows: list[AdRow]) -> list[AdRow]:
+    """Add up the rows of the same arm of the same group; a row without a name is an arm."""
+    members: defaultdict[tuple[Any, Any], list[AdRow]] = defaultdict(list)
+    for row in rows:
+        members[row.group, row.arm or (f"line {row.lines[0]}",)].append(row)
+    return [
+        AdRow(
+            tuple(line for row in those for line in row.lines),
+            group,
+            arm,
+            math.fsum(row.clicks for row in those),
+            math.fsum(row.cost for row in those),
+            math.fsum(row.reward for row in those),
+        )
+        for (group, arm), those in members.items()
+    ]
+
+
+def _check_counts(arms: list[AdRow], options: AdExportOptions, name: str) -> None:
+    """Refuse rewards that mostly exceed clicks: they cannot be counts."""
+    clicked = [arm for arm in arms if arm.clicks > 0.0]
+    above = sum(arm.reward > arm.clicks for arm in clicked)
+    if 2 * above > len(clicked):
+        raise InvalidData(
+            f"{name}: {options.reward} exceeds {options.clicks} in {above} of {len(clicked)} arms,"
+            " so it does not count clicks; if it is money, set money=True (--money)"
+        )
+
+
+def _select_usable(
+    arms: list[AdRow], options: AdExportOptions, limit: float | None, left_out: Exclusions
+) -> list[AdRow]:
+    """Return arms with clicks, spend and a possible reward; count the lines of others.
+
+    Arms are judged, not lines: a day without clicks is part of an arm's cost and reward.
+    """
+    usable = []
+    for arm in arms:
+        if arm.clicks == 0.0:
+            _leave_out(arm, left_out, f"no {options.clicks}")
+        elif arm.cost == 0.0:
+            _leave_out(arm, left_out, "nothing spent")
+        elif limit is not None and arm.reward > limit * arm.clicks:
+            _leave_out(arm, left_out, options.above_limit)
+        else:
+            usable.append(arm)
+    return usable
+
+
+def _leave_out(arm: AdRow, left_out: Exclusions, reason: str) -> None:
+    for line in arm.lines:
+        left_out.add(line, reason)
+
+
+def _group(
+    arms: list[AdRow], options: AdExportOptions, left_out: Exclusions
+) -> tuple[list[list[AdRow]], list[str]]:
+    """Return the groups that can be compared, in the order of the file, and notes on others."""
+    members: defaultdict[tuple[str, ...], list[AdRow]] = defaultdict(list)
+    for arm in arms:
+        members[arm.group].append(arm)
+    single = "the only arm of its group"
+    unrewarded = f"no arm of its group earned {options.reward}"
+    skipped: dict[str, list[str]] = {single: [], unrewarded: []}
+    kept = []
+    for group, those in members.items():
+        if len(those) >= 2 and any(arm.reward for arm in those):
+            kept.append(those)
+            continue
+        reason = single if len(those) < 2 else unrewarded
+        skipped[reason].append("/".join(group) or "all")
+        for arm in those:
+            _leave_out(arm, left_out, reason)
+    words = {
+        single: "with a single usable arm",
+        unrewarded: f"whose arms earned no {options.reward}",
+    }
+    notes = []
+    for reason, names in skipped.items():
+        if names:
+            listed = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
+            notes.append(f"Left out: {pluralize(len(names), 'group')} {words[reason]} ({listed}).")
+    return kept, notes
+
+
+def _make_settings(
+    groups: list[list[AdRow]], options: AdExportOptions, limit: float | None, source: str
+) -> tuple[AdExportSetting, ...]:
+    names = _number_twins(["/".join(those[0].group) or "all" for those in groups])
+    return tuple(
+        AdExportSetting(
+            name=name,
+            arm_names=tuple(_number_twins(["/".join(arm.arm) for arm in those])),
+            clicks=tuple(arm.clicks for arm in those),
+            cost=tuple(arm.cost for arm in those),
+            reward=tuple(arm.reward for arm in those),
+            prize=limit or max(arm.reward / arm.clicks for arm in those) / _TOP,
+            model=options.model,
+            source=source,
+            trial=options.clicks,
+            unit=options.reward,
+        )
+        for name, those in zip(names, groups, strict=True)
+    )
+
+
+def _number_twins(names: list[str]) -> list[str]:
+    """Number names that occur twice, as those of a/b and c, a and b/c do."""
+    seen: defaultdict[str, int] = defaultdict(int)
     found = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
+        seen[name] += 1
         found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return found
 
 
-def _nothing(name: str, out: Exclusions, lines: bool) -> str:
+def _explain_nothing(name: str, left_out: Exclusions, has_rows: bool) -> str:
     why = "; ".join(
-        f"{reason}: {count}, first on line {out.lines[reason][0]}"
-        for reason, count in out.counts.items()
+        f"{reason}: {count}, first on line {left_out.lines[reason][0]}"
+        for reason, count in left_out.counts.items()
     )
-    return f"no two arms to compare in {name} ({why if lines else 'no line below the header'})"
+    return f"no two arms to compare in {name} ({why if has_rows else 'no line below the header'})"
 
 
-def _hints(
-    columns: AdColumns, options: ImportOptions, limit: Limit | None, out: Exclusions
+def _suggest_options(
+    options: AdExportOptions, limit: float | None, left_out: Exclusions
 ) -> list[str]:
-    said = []
+    notes = []
     if limit is None:
-        said.append(
-            f"{columns.reward} is taken as an amount: a click brings its group's largest average or"
-            " nothing. If a success brings more, give that as the prize: learning is then slower."
+        notes.append(
+            f"{options.reward} is read as an amount of money: a click earns the largest average of"
+            " its group or nothing. If one success earns more, set the prize to that amount;"
+            " policies then learn more slowly."
         )
-    elif limit.reason in out.counts and options.prize is None:
-        said.append(f"If {columns.reward} is money and no count, give money=True (--money).")
-    if f"{columns.reward} is empty" in out.counts:
-        said.append(
-            f"If an empty {columns.reward} means none, give blank_is_zero=True"
-            " (--blank-is-zero); look at the lines first, their columns may be shifted."
+    elif options.prize is None and options.above_limit in left_out.counts:
+        notes.append(f"If {options.reward} is money, not a count, set money=True (--money).")
+    if f"{options.reward} is empty" in left_out.counts:
+        notes.append(
+            f"If an empty {options.reward} means none, set blank_is_zero=True (--blank-is-zero);"
+            " check the lines first, because their columns may be shifted."
         )
-    return said
+    return notes

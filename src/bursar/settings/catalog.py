@@ -1,13 +1,13 @@
-"""The paper's eleven settings (Heyden et al. 2024, Sec. 5.1), one line each."""
+"""The paper's eleven settings (Heyden et al. 2024, Sec. 5.1), and all settings by name."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from bursar.errors import UnknownSetting, nearest
+from bursar.settings.base import Setting
 from bursar.settings.families import FAMILIES, family
-from bursar.settings.nonstationary import CHANGING, nonstationary_setting
-from bursar.settings.setting import Setting
+from bursar.settings.nonstationary import NONSTATIONARY, nonstationary_setting
 
 __all__ = ["SETTINGS", "list_settings", "setting"]
 
@@ -18,7 +18,7 @@ _XIA_I = "Xia et al. (2015), IJCAI"
 _XIA_16 = "Xia et al. (2016)"
 _XIA_17 = "Xia et al. (2017)"
 _FACEBOOK = "Lemsalu (2017), Facebook ad campaign"
-# ads a campaign of the paper's file, by campaign, age and gender
+# ads per campaign, age and gender in the paper's file
 _CAMPAIGNS = (7, 9, 3, 6, 3, 2, 3, 54, 38, 33, 23, 34, 21, 54, 24, 93, 77, 57, 4)
 
 
@@ -32,7 +32,7 @@ def _ads(name: str, distribution: Distribution, how: str) -> Setting:
 
 
 _BR = "mean rewards U(0, 1), mean costs U(0.01, 1)"
-_GBR = "values 0, 1/4, …, 1, their chances normalised U(0, 1)"
+_GBR = "values 0, 1/4, …, 1, their probabilities normalised U(0, 1)"
 _BT = "all parameters U(0, 5)"
 
 SETTINGS: dict[str, Setting] = {
@@ -47,8 +47,8 @@ SETTINGS: dict[str, Setting] = {
         _synthetic("Bt", "Beta", 10, _BT, _XIA_16, _XIA_17),
         _synthetic("Bt", "Beta", 50, _BT, _XIA_16, _XIA_17),
         _synthetic("Bt", "Beta", 100, _BT, _XIA_A),
-        _ads("FB-Br", "Bernoulli", "means a click as given"),
-        _ads("FB-Bt", "Beta", "means a click as given, parameters U(0, 5) made to match"),
+        _ads("FB-Br", "Bernoulli", "means per click as given"),
+        _ads("FB-Bt", "Beta", "means per click as given, parameters U(0, 5) made to match"),
     )
 }
 
@@ -67,8 +67,8 @@ def list_settings() -> list[Setting]:
 def setting(name: str | Setting) -> Setting:
     """Return the setting of a name, with the authors' choices if it ends in ``:authors``.
 
-    Names that begin with ``C-`` are of worlds that change; see :mod:`bursar.settings.nonstationary`.
-    Names that begin with ``X-`` are of other families; see :mod:`bursar.settings.families`.
+    Names with ``C-`` are of nonstationary settings; see :mod:`bursar.settings.nonstationary`.
+    Names with ``X-`` are of other families; see :mod:`bursar.settings.families`.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def setting(name: str | Setting) -> Setting:
         return family(name)
     base, colon, option = name.partition(":")
     if base not in SETTINGS:
-        known = [*SETTINGS, *CHANGING, *FAMILIES]
+        known = [*SETTINGS, *NONSTATIONARY, *FAMILIES]
         raise UnknownSetting(f"no setting named {base!r}{nearest(base, known)}")
     if colon and option != "authors":
         raise UnknownSetting(f"{base} has no option {option!r}; did you mean '{base}:authors'?")

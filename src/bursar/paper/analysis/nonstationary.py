@@ -11,7 +11,7 @@ from bursar.errors import BursarError
 from bursar.paper.analysis import games
 from bursar.paper.analysis.compare import Comparison, compare
 from bursar.settings import setting as setting_of
-from bursar.settings.nonstationary import WAYS, NonstationarySetting
+from bursar.settings.nonstationary import CHANGES, NonstationarySetting
 from bursar.simulation.result import Result
 from bursar.validation import Floats
 
@@ -78,7 +78,7 @@ def sweeps(result: Result) -> dict[str, list[ForgettingSpeed]]:
         except BursarError:  # a problem of the user's own
             continue
         if isinstance(place, NonstationarySetting):
-            found.setdefault(place.way, []).append(ForgettingSpeed(name, place.amount))
+            found.setdefault(place.change, []).append(ForgettingSpeed(name, place.amount))
     return {
         way: sorted(speeds, key=lambda one: one.amount)
         for way, speeds in found.items()
@@ -113,5 +113,5 @@ def verdicts(result: Result, plain: str = PLAIN) -> list[ForgettingVerdict]:
             ]
             compared = [compare(result, one.setting, plain, other) for one in both]
             amounts = [one.amount for one in both]
-            found.append(ForgettingVerdict(way, WAYS[way].option, other, amounts, compared))
+            found.append(ForgettingVerdict(way, CHANGES[way].option, other, amounts, compared))
     return found
