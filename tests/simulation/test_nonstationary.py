@@ -18,7 +18,7 @@ from bursar.paper.analysis.nonstationary import sweeps, verdicts
 from bursar.paper.figures.regret import changing as figure
 from bursar.paper.report.summary import describe_nonstationary
 from bursar.problems import Nonstationary
-from bursar.settings.nonstationary import NONSTATIONARY, CHANGES
+from bursar.settings.nonstationary import CHANGES, NONSTATIONARY
 from bursar.simulation import nonstationary_loop as engine
 
 SHARES = np.linspace(0.1, 1.0, 10)
