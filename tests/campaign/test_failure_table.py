@@ -734,7 +734,7 @@ def test_row_26_two_processes_on_one_file(tmp_path: Path, monkeypatch: pytest.Mo
         assert other.stdout is not None
         assert other.stdin is not None
         assert other.stdout.readline() == b"in\n"
-        with pytest.raises(StorageInUse, match="another process keeps it"):
+        with pytest.raises(StorageInUse, match="locked by another process"):
             campaign.ask()
         other.stdin.close()
         other.wait(30)

@@ -149,7 +149,7 @@ def test_a_second_process_on_the_same_file_is_refused(serve):
     second = serve()
     assert second.ended() == 2
     [line] = second.err
-    assert re.match(rf"error: .* is served by process {first.process.pid} already", line)
+    assert re.match(rf"error: .* is already served by process {first.process.pid}", line)
     assert second.printed == ""
     assert first.stop() == 0
     third = serve().started()  # the claim went with the first

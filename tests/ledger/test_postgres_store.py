@@ -321,13 +321,15 @@ def test_27_a_newer_schema_is_refused(store, database):
 
 def test_a_schema_that_somebody_edited_is_refused(store, database):
     query(database, "UPDATE bursar.step SET checksum = 'x'")
-    with pytest.raises(CorruptLedger, match=r"step 1 of the schema of 'postgresql://.*' is not"):
+    with pytest.raises(
+        CorruptLedger, match=r"step 1 of the schema of 'postgresql://.*' was changed"
+    ):
         PostgresStore(database)
 
 
 def test_tables_of_something_else_are_left_alone(database):
     query(database, "CREATE SCHEMA bursar CREATE TABLE campaign(x integer)")
-    with pytest.raises(InvalidInput, match=r"schema 'bursar' of .* is of something else"):
+    with pytest.raises(InvalidInput, match=r"schema 'bursar' of .* belongs to another program"):
         PostgresStore(database)
     assert query(database, "SELECT * FROM bursar.campaign") == []
 

@@ -26,7 +26,7 @@ from bursar.ledger import MemoryStore, sqlite_connection
 from bursar.ledger.backup import restore
 from bursar.ledger.locks import FairLock, check_location, file_system_of, ledger_path
 from bursar.ledger.sqlite import SQLiteStore
-from bursar.ledger.sqlite_connection import checked_version
+from bursar.ledger.sqlite_connection import check_sqlite
 
 FORK = multiprocessing.get_context("fork")
 STEPS = 12  # transactions of the workload that is cut at every sync
@@ -112,9 +112,9 @@ def test_mount_points_with_blanks_and_hidden_mounts():
 
 def test_an_old_sqlite_is_refused():
     with pytest.raises(StorageUnavailable, match=r"3\.51\.3 or later, got 3\.51\.2"):
-        checked_version("3.51.2")
-    checked_version("3.51.3")
-    checked_version("4.0.0")
+        check_sqlite("3.51.2")
+    check_sqlite("3.51.3")
+    check_sqlite("4.0.0")
 
 
 def test_commits_are_durable_by_their_settings(store):
@@ -160,11 +160,11 @@ def test_a_file_or_folder_that_cannot_be_written():
         create(store)
         store.close()
         folder.chmod(0o755)
-        said = f"StorageUnavailable {str(folder)!r} cannot be written"
+        said = f"StorageUnavailable {str(folder)!r} is not writable"
         assert run(OPEN_AS_NOBODY, path).startswith(said)
         folder.chmod(0o777)
         path.chmod(0o444)
-        said = f"StorageUnavailable {str(path)!r} cannot be written"
+        said = f"StorageUnavailable {str(path)!r} is not writable"
         assert run(OPEN_AS_NOBODY, path).startswith(said)
         path.chmod(0o666)
         for file in folder.iterdir():
@@ -226,18 +226,18 @@ def test_a_truncated_file_is_told(path, keep):
     add(store, count=300)
     store.close()
     os.truncate(path, keep)
-    with pytest.raises(CorruptLedger, match="not a whole SQLite file"):
+    with pytest.raises(CorruptLedger, match="not a complete SQLite file"):
         verify(SQLiteStore(path), "ads")
 
 
 def test_a_file_of_something_else_is_left_alone(path):
     path.write_text("dear diary, " * 1000)
-    with pytest.raises(CorruptLedger, match="not a whole SQLite file"):
+    with pytest.raises(CorruptLedger, match="not a complete SQLite file"):
         SQLiteStore(path)
     assert path.read_text() == "dear diary, " * 1000
     path.unlink()
     broken(path, "CREATE TABLE users(name)")
-    with pytest.raises(InvalidInput, match="database of something else"):
+    with pytest.raises(InvalidInput, match="database of another program"):
         SQLiteStore(path)
 
 
@@ -280,7 +280,7 @@ def test_only_the_owner_may_read_ledger_and_backups(path, tmp_path):
 
 def test_a_newer_schema_is_refused(path):
     SQLiteStore(path).close()
-    broken(path, f"UPDATE meta SET schema_version = {len(sqlite_connection.STEPS) + 1}")
+    broken(path, f"UPDATE meta SET schema_version = {len(sqlite_connection.SQLITE_STEPS) + 1}")
     with pytest.raises(NewerSchema, match="schema 3, this bursar knows 2"):
         SQLiteStore(path)
 
@@ -297,15 +297,15 @@ def test_a_step_forward_keeps_all_and_a_copy_of_before(path, monkeypatch):
     create(store)
     add(store, count=5)
     store.close()
-    old = sqlite_connection.STEPS
+    old = sqlite_connection.SQLITE_STEPS
     steps = (*old, "CREATE TABLE extra(x INTEGER) STRICT; INSERT INTO extra VALUES(7)")
-    monkeypatch.setattr(sqlite_connection, "STEPS", steps)
+    monkeypatch.setattr(sqlite_connection, "SQLITE_STEPS", steps)
     store = SQLiteStore(path)
     assert verify(store, "ads") == 6
-    assert store._file.page("SELECT x FROM extra", ()) == [(7,)]
+    assert store._file.read_rows("SELECT x FROM extra") == [(7,)]
     store.close()
     (copy,) = path.parent.glob("spend.db.schema-2-*[0-9]")
-    monkeypatch.setattr(sqlite_connection, "STEPS", old)
+    monkeypatch.setattr(sqlite_connection, "SQLITE_STEPS", old)
     with pytest.raises(NewerSchema):
         SQLiteStore(path)
     before = SQLiteStore(copy)
@@ -317,9 +317,9 @@ def test_a_step_that_fails_changes_nothing(path, monkeypatch):
     store = SQLiteStore(path)
     create(store)
     store.close()
-    steps = (*sqlite_connection.STEPS, "CREATE TABLE extra(x)", "CREATE TABLE extra(x)")
+    steps = (*sqlite_connection.SQLITE_STEPS, "CREATE TABLE extra(x)", "CREATE TABLE extra(x)")
     with monkeypatch.context() as patched:
-        patched.setattr(sqlite_connection, "STEPS", steps)
+        patched.setattr(sqlite_connection, "SQLITE_STEPS", steps)
         with pytest.raises(StorageUnavailable, match="extra already exists"):
             SQLiteStore(path)
     store = SQLiteStore(path)
@@ -368,7 +368,7 @@ def test_a_backup_is_made_while_others_write(tmp_path, store):
 
 def rows(store: SQLiteStore) -> list[tuple[object, ...]]:
     statement = "SELECT name, state, spent, held, epoch FROM campaign, meta ORDER BY name"
-    return store._file.page(statement, ())
+    return store._file.read_rows(statement)
 
 
 def test_a_restored_ledger_waits_to_be_reconciled(tmp_path, store):
@@ -395,7 +395,7 @@ def test_a_restore_never_lands_on_a_ledger_unasked(tmp_path, store):
     copy = tmp_path / "copy.db"
     store.backup(copy)
     add(store)
-    with pytest.raises(InvalidInput, match="there is a ledger"):
+    with pytest.raises(InvalidInput, match="a ledger already exists"):
         restore(copy, store.path)
     with pytest.raises(StorageUnavailable, match="no backup at"):
         restore(tmp_path / "none.db", tmp_path / "new.db")
@@ -540,9 +540,9 @@ def test_who_waits_too_long_is_told(path):
     store, other = SQLiteStore(path), SQLiteStore(path, deadline=0.2)
     create(store)
     with store.open_writer("ads"):
-        with pytest.raises(StorageInUse, match=r"busy for 0\.2 s: another process"):
+        with pytest.raises(StorageInUse, match=r"locked by another process for 0\.2 s"):
             add(other)
-        with pytest.raises(StorageInUse, match="this thread has a session"):
+        with pytest.raises(StorageInUse, match="this thread has a writer"):
             add(store)
     assert add(other) == 2
     assert add(store) == 3
@@ -565,7 +565,7 @@ def test_a_thread_that_waits_too_long_is_told(path):
         thread = threading.Thread(target=wait)
         thread.start()
         thread.join()
-    assert "another thread keeps it" in said[0]
+    assert "in use by another thread" in said[0]
     store.close()
 
 
@@ -731,7 +731,7 @@ def test_a_store_goes_on_after_the_disk_is_well_again(tmp_path, kind):
     for n in range(10):
         disk._off = False
         setattr(disk, f"_{kind}", getattr(disk, f"{kind}s") + 1)
-        with pytest.raises(StorageUnavailable, match="nothing was booked"):
+        with pytest.raises(StorageUnavailable, match="nothing was written"):
             add(store)
         there = verify(store, "ads")
         assert acknowledged <= there <= acknowledged + 1

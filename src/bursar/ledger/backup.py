@@ -12,69 +12,68 @@ import apsw
 from bursar.errors import CorruptLedger, InvalidInput, StorageUnavailable
 from bursar.files import private_file, whole_file
 from bursar.ledger.chain import check_chain
-from bursar.ledger.event import RESTORED, Event
+from bursar.ledger.event import RESTORED, Event, decode_event
 from bursar.ledger.locks import FairLock, check_location
 from bursar.ledger.sqlite_connection import (
-    append,
+    append_events,
     connect,
     connect_reader,
     disconnect,
-    event_of,
-    failure,
     migrate,
-    version,
+    schema_version,
+    sqlite_error,
 )
 from bursar.ledger.store import CampaignTotals, LogHead
 
 __all__ = ["backup", "check_file", "restore"]
 
-_DEADLINE = 10.0
-_CAMPAIGNS = "SELECT id, name, seq, ts, hash FROM campaign"
-_SUMS = "SELECT id, seq, ts, hash, budget, spent, held FROM campaign"
-_ROWS = "SELECT seq, ts, kind, decision, body, hash FROM event WHERE campaign = ? ORDER BY seq"
+_DEADLINE = 10.0  # seconds to wait for the lock of a ledger
+_HEADS = "SELECT id, name, seq, ts, hash FROM campaign"
+_TOTALS = "SELECT id, seq, ts, hash, budget, spent, held FROM campaign"
+_EVENTS = "SELECT seq, ts, kind, decision, body, hash FROM event WHERE campaign = ? ORDER BY seq"
 
 
 def backup(source: apsw.Connection, path: Path) -> int:
-    """Copy a database to a new file, as it is at one moment; return the number of events in it."""
+    """Copy a database to a new file, as it is at one moment; return the number of its events."""
     if path.exists():
-        raise InvalidInput(f"there is a file {str(path)!r} already; name another for the backup")
+        raise InvalidInput(f"the file {str(path)!r} already exists; choose another name")
     try:
         with whole_file(path) as partial:
             events = _copy(source, partial)
         _sync_folder(path)
     except (apsw.Error, OSError) as error:
-        raise failure(path, error) from error
+        raise sqlite_error(path, error) from error
     return events
 
 
 def check_file(connection: apsw.Connection) -> int:
-    """Check pages and chains of a whole database; return the number of events in it."""
+    """Check pages and hash chains of a whole database; return the number of its events."""
     ((found, *_), *_) = connection.execute("PRAGMA quick_check(1)").fetchall()
     if found != "ok":
         raise CorruptLedger(f"{connection.filename!r} is damaged: {found}; use another backup")
-    campaigns: list[Any] = connection.execute(_CAMPAIGNS).fetchall()
+    campaigns: list[Any] = connection.execute(_HEADS).fetchall()
     return sum(
         check_chain(
             name,
-            ((event_of(row), row[5]) for row in connection.execute(_ROWS, (number,))),
+            ((decode_event(row), row[5]) for row in connection.execute(_EVENTS, (campaign,))),
             LogHead(*head),
         )
-        for number, name, *head in campaigns
+        for campaign, name, *head in campaigns
     )
 
 
 def restore(source: Path, target: Path, *, replace: bool = False) -> int:
     """Put a verified backup in place; return the new epoch.
 
-    What was spent after the backup is not in it, so every campaign gets the event ``restored`` and
-    grants nothing until somebody has reconciled it. With ``replace`` a ledger that is there, even
-    one in use, becomes the backup in one transaction; a copy of what it was is kept beside it.
+    A backup does not contain what was spent after it, so every campaign gets the event ``restored``
+    and grants nothing until it is reconciled. With ``replace`` an existing ledger, even one in use,
+    becomes the backup in one transaction; a copy of the ledger before is stored beside it.
     """
     source, target = source.resolve(), check_location(target)
     if not source.is_file():
-        raise StorageUnavailable(f"no backup at {str(source)!r}; see where it was put")
+        raise StorageUnavailable(f"no backup at {str(source)!r}; check its path")
     if target.exists() and not replace:
-        raise InvalidInput(f"there is a ledger at {str(target)!r}; move it away, or replace it")
+        raise InvalidInput(f"a ledger already exists at {str(target)!r}; move it, or replace it")
     lock = FairLock(target, _DEADLINE)
     try:
         lock.acquire()
@@ -83,7 +82,7 @@ def restore(source: Path, target: Path, *, replace: bool = False) -> int:
         finally:
             lock.release()
     except (apsw.Error, OSError) as error:
-        raise failure(target, error) from error
+        raise sqlite_error(target, error) from error
     finally:
         lock.close()
 
@@ -97,11 +96,13 @@ def _restore(source: Path, target: Path) -> int:
             _copy_file(source, partial)
             private_file(partial)
             new = apsw.Connection(str(partial))
-            migrate(new, lambda _: None)  # the backup itself stays as it is
-            epoch = 1 + max(_epoch(new), _epoch(old) if old and version(old) else 0)
-            _mark(new, epoch)
+            migrate(new, lambda _: None)  # the backup itself is not changed
+            had = schema_version(old) if old is not None else 0
+            epoch = 1 + max(_read_epoch(new), _read_epoch(old) if old and had else 0)
+            _mark_restored(new, epoch)
             if old is not None:
-                _keep(old, target, epoch)
+                if had:
+                    backup(old, target.with_name(f"{target.name}.before-epoch-{epoch}"))
                 with old.backup("main", new, "main") as copy:
                     copy.step(-1)
                 old.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
@@ -114,24 +115,19 @@ def _restore(source: Path, target: Path) -> int:
     return epoch
 
 
-def _keep(old: apsw.Connection, target: Path, epoch: int) -> None:
-    if version(old):
-        backup(old, target.with_name(f"{target.name}.before-epoch-{epoch}"))
-
-
-def _mark(connection: apsw.Connection, epoch: int) -> None:
-    """Number the epoch, and say in every log that what came after is not known."""
+def _mark_restored(connection: apsw.Connection, epoch: int) -> None:
+    """Number the epoch, and record in every log that the events after the backup are unknown."""
     with connection:
         connection.execute("UPDATE meta SET epoch = ?", (epoch,))
-        rows: list[Any] = connection.execute(_SUMS).fetchall()
-        for number, seq, ts, last, budget, spent, held in rows:
+        rows: list[Any] = connection.execute(_TOTALS).fetchall()
+        for campaign, seq, ts, hash, budget, spent, held in rows:
             now = max(ts + 1, time.time_ns() // 1000)
             event = Event(seq + 1, now, RESTORED, "", {"epoch": epoch})
-            summary = CampaignTotals("unreconciled", budget, spent, held, granted=False)
-            append(connection, number, LogHead(seq, ts, last), [event], summary)
+            totals = CampaignTotals("unreconciled", budget, spent, held, granted=False)
+            append_events(connection, campaign, LogHead(seq, ts, hash), [event], totals)
 
 
-def _epoch(connection: apsw.Connection) -> int:
+def _read_epoch(connection: apsw.Connection) -> int:
     (epoch,) = connection.execute("SELECT epoch FROM meta").fetchone() or (0,)
     return int(epoch)
 

@@ -40,7 +40,7 @@ from bursar.ledger.postgres_connection import (
     Statement,
     describe_url,
     format_error,
-    storage_error,
+    postgres_error,
 )
 from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead
 
@@ -385,7 +385,7 @@ class PostgresWriter:
         except DriverError as error:
             self._put_back()
             if not self._was_committed(connection.name, error):
-                raise storage_error(self._pool.location, error) from error
+                raise postgres_error(self._pool.location, error) from error
         else:
             if end.statusmessage != "COMMIT":
                 raise StorageUnavailable(
@@ -436,7 +436,7 @@ class PostgresWriter:
             return connection.run((text, values))[0].fetchall()
         except DriverError as error:
             self._put_back()
-            raise storage_error(self._pool.location, error) from error
+            raise postgres_error(self._pool.location, error) from error
 
     def _require_connection(self) -> PostgresConnection:
         if self._connection is None:

@@ -17,10 +17,11 @@ from collections import defaultdict
 from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
-from bursar.errors import BursarError, MissingExtra, StorageInUse, StorageUnavailable
+from bursar.errors import BursarError, InvalidInput, MissingExtra, StorageInUse, StorageUnavailable
 from bursar.ledger.locks import register_fork_guard
-from bursar.ledger.postgres_schema import migrate
+from bursar.ledger.schema import POSTGRES_STEPS, check_steps, checksum
 
 try:
     import psycopg
@@ -43,7 +44,7 @@ __all__ = [
     "Statement",
     "describe_url",
     "format_error",
-    "storage_error",
+    "postgres_error",
 ]
 
 DriverError = psycopg.Error
@@ -54,6 +55,7 @@ Statement = tuple[str, Sequence[Any]]
 _LARGEST = 16  # connections of one process
 _SOON = 1.0  # seconds after which a caller without a connection finds out why
 _LOCK_NOT_AVAILABLE = "55P03"
+_ADVISORY = int.from_bytes(b"bursar", "big")  # key of the lock for changing tables
 
 # the defaults send integers in as few bytes as they need, each size a statement of its own
 _ADAPTERS = AdaptersMap(psycopg.adapters)
@@ -182,7 +184,7 @@ class PostgresPool:
                 self._open_pool().drain()  # the other idle connections have died, too
                 return self._begin(statements, patient)
         except psycopg.Error as error:
-            raise storage_error(self.location, error) from error
+            raise postgres_error(self.location, error) from error
 
     def run(self, *statements: Statement) -> list[psycopg.Cursor[Row]]:
         """Run statements that need no transaction of their own."""
@@ -290,8 +292,45 @@ def _configure(connection: PostgresConnection, location: str, deadline: float) -
         raise StorageUnavailable(
             f"{location} has the encoding {encoding}; create a database with the encoding UTF8"
         )
-    migrate(connection, location)
+    _migrate(connection, location)
     connection.prepare_threshold = 0  # from here on no text has several statements
+
+
+def _migrate(connection: PostgresConnection, location: str) -> None:
+    """Take the steps that a database lacks, in one transaction, in one process at a time."""
+    if _check_version(connection, location) == len(POSTGRES_STEPS):
+        return
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock($1)", (_ADVISORY,))
+        had = _check_version(connection, location)  # another process may have been faster
+        now = time.time_ns() // 1000
+        for number, step in enumerate(POSTGRES_STEPS[had:], had + 1):
+            connection.execute(step)
+            taken = number, checksum(step), now
+            connection.execute("INSERT INTO bursar.step VALUES ($1, $2, $3)", taken)
+        latest = len(POSTGRES_STEPS)
+        if had:
+            connection.execute("UPDATE bursar.meta SET schema_version = $1", (latest,))
+        else:
+            meta = latest, uuid4().hex, now
+            connection.execute("INSERT INTO bursar.meta VALUES (true, $1, $2, 1, $3)", meta)
+
+
+def _check_version(connection: PostgresConnection, location: str) -> int:
+    """Return the number of steps that a database has taken, after checking that they are ours."""
+    # to_regclass would answer from a cache that waiting for the advisory lock does not refresh
+    found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'bursar'")
+    tables = {name for (name,) in found}
+    if not tables:
+        return 0
+    if "meta" not in tables:
+        raise InvalidInput(
+            f"the schema 'bursar' of {location} belongs to another program; name another database"
+        )
+    (had,) = connection.execute("SELECT schema_version FROM bursar.meta").fetchone() or (0,)
+    taken = connection.execute("SELECT number, checksum FROM bursar.step").fetchall()
+    check_steps(POSTGRES_STEPS, had, dict(taken), location)
+    return int(had)
 
 
 class _ConnectionDied(psycopg.OperationalError):
@@ -303,7 +342,7 @@ def _is_lost(error: psycopg.Error) -> bool:
     return error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
 
 
-def storage_error(location: str, error: Exception) -> BursarError:
+def postgres_error(location: str, error: Exception) -> BursarError:
     """Return what an error of psycopg means to a user."""
     if isinstance(error, psycopg.Error) and error.sqlstate == _LOCK_NOT_AVAILABLE:
         return StorageInUse(

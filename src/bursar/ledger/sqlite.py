@@ -1,9 +1,9 @@
 """A store in one SQLite file, for any number of threads and processes of one machine.
 
-Each session is one transaction: the fair lock, ``BEGIN IMMEDIATE``, the campaign's row, the events,
-``COMMIT`` with its fsync. After any error the connection is thrown away and the next session opens
-the file anew, so nothing is ever decided from what memory believes. Do not open the file with
-another SQLite library in the same process: POSIX drops the locks of both when one closes.
+Each writer is one transaction: the fair lock, ``BEGIN IMMEDIATE``, the campaign's row, the events,
+``COMMIT`` with its fsync. After any error the connection is closed and the next writer opens the
+file again, so nothing is ever decided from what is in memory. Do not open the file with another
+SQLite library in the same process: POSIX drops the locks of both when one closes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,262 +27,141 @@ from bursar.errors import (
     UnknownCampaign,
 )
 from bursar.ledger.backup import backup
-from bursar.ledger.event import Event
+from bursar.ledger.chain import hash_snapshot
+from bursar.ledger.event import Event, decode_event, decode_events
 from bursar.ledger.locks import FairLock, check_location, ledger_path, register_fork_guard
 from bursar.ledger.sqlite_connection import (
-    AFTER,
-    OF,
-    PAGE,
-    START,
     WriteAheadLog,
-    append,
+    append_events,
     connect,
     connect_reader,
     disconnect,
-    event_of,
-    events_of,
-    failure,
     insert_campaign,
     migrate,
+    sqlite_error,
 )
 from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead
 
-__all__ = ["SQLiteFile", "SQLiteRecords", "SQLiteStore", "SQLiteWriter"]
+__all__ = ["SQLiteFile", "SQLiteStore", "SQLiteWriter"]
 
-# ==== ledger.sqlite_file
-# An SQLite file in use: one connection that writes, one that reads, and the lock around them.
-#
-# After an error the writing connection is thrown away, and its successor first brings the write-ahead
-# log into the file: a page that a failed fsync left in memory must not lie under later commits.
-# A fork closes both connections before it: SQLite remembers in memory which locks it holds, and a
-# child that believes to have its parent's locks can destroy the file.
+_NAMES = "SELECT name FROM campaign ORDER BY name"
+_ID = "SELECT id FROM campaign WHERE name = ?"
+_HEAD = "SELECT id, epoch, seq, ts, hash FROM campaign, meta WHERE name = ?"
+_ROWS = "SELECT name, state, budget, spent, held, seq, ts FROM campaign ORDER BY name"
+_EVENTS = "SELECT seq, ts, kind, decision, body FROM event WHERE campaign = ?"
+_AFTER = f"{_EVENTS} AND seq > ? ORDER BY seq"
+_OF_DECISION = f"{_EVENTS} AND decision = ? AND decision <> '' ORDER BY seq"
+_PAGE = (
+    "SELECT seq, ts, kind, decision, body, hash FROM event"
+    " WHERE campaign = ? AND seq > ? ORDER BY seq LIMIT 1000"
+)
+_WITH_DECISION = (
+    "SELECT name FROM campaign WHERE EXISTS (SELECT 1 FROM event"
+    " WHERE campaign = campaign.id AND decision = ? AND decision <> '') ORDER BY name"
+)
+_SNAPSHOT = "SELECT seq, body, hash FROM snapshot WHERE campaign = ?"
+_SAVE_SNAPSHOT = "INSERT OR REPLACE INTO snapshot VALUES(?, ?, ?, ?)"
+_RECORDS = "SELECT id, body FROM paper WHERE kind = ? ORDER BY id"
+_RECORD = "SELECT body FROM paper WHERE kind = ? AND id = ?"
+_INSERT_RECORD = "INSERT INTO paper VALUES(?, ?, ?) ON CONFLICT DO NOTHING"
+_PUT_RECORD = "INSERT OR REPLACE INTO paper VALUES(?, ?, ?)"
+_DELETE_RECORD = "DELETE FROM paper WHERE kind = ? AND id = ?"
 
 
-class SQLiteFile:
-    """The connections of one process to one database."""
+class SQLiteStore:
+    """Campaigns in a file such as ``sqlite:///spend.db``, which is created if it does not exist.
 
-    def __init__(self, path: Path, deadline: float, vfs: str | None) -> None:
-        self.path = path
-        self._name = str(path)
-        self._deadline = deadline
+    A writer waits at most ``deadline`` seconds for those of other threads and processes.
+    """
+
+    def __init__(
+        self, url: str | os.PathLike[str], *, deadline: float = 10.0, vfs: str | None = None
+    ) -> None:
+        self.path = check_location(ledger_path(url))
+        self.url = f"sqlite:///{self.path}"
         self._vfs = vfs
-        self._state = "open"
-        self._pid = os.getpid()
-        self._owner = 0  # thread that is between enter and leave
-        self._writing = threading.Lock()
-        self._reading = threading.Lock()
-        self._lock: FairLock | None = None
-        self._writer: apsw.Connection | None = None
-        self._reader: apsw.Connection | None = None
-        self._inode = 0  # of the file they opened; 0 before the first time
-        self.heads: dict[str, tuple[int, LogHead]] = {}  # of campaigns, while nobody else writes
-        self._version = -1  # of the data in the file when they were seen
-        self._unsure = False  # whether the last transaction failed
-        self._paused = False  # whether a fork is under way
-        register_fork_guard(self)
+        self._epochs: dict[str, int] = {}  # by campaign: each one raises once after a restore
+        self._file = SQLiteFile(self.path, deadline, vfs)
+        self._file.acquire()  # creates the tables now, or raises what is wrong
+        self._file.release()
 
-    def begin(self) -> apsw.Connection:
-        """Wait for the file, then begin a transaction; the connection is ours until end()."""
-        writer = self.enter()
+    def names(self) -> list[str]:
+        """Return the names of all campaigns."""
+        return [name for (name,) in self._file.read_rows(_NAMES)]
+
+    def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
+        """Create a campaign with its first event."""
+        with self._file.transaction() as connection:
+            if connection.execute(_ID, (name,)).fetchone():
+                raise CampaignExists(
+                    f"a campaign named {name!r} already exists; choose another name"
+                )
+            insert_campaign(connection, name, first, totals)
+
+    def open_writer(self, name: str) -> SQLiteWriter:
+        """Return a writer for a campaign; its ``with`` block is one transaction."""
+        return SQLiteWriter(self._file, name, self._epochs)
+
+    def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
+        """Yield committed events with their hashes, in pages, without blocking writers."""
+        found = self._file.read_rows(_ID, name)
+        if not found:
+            raise UnknownCampaign(f"no campaign named {name!r} in {str(self.path)!r}")
+        while rows := self._file.read_rows(_PAGE, *found[0], after):
+            for row in rows:
+                yield decode_event(row), row[5]
+            after = rows[-1][0]
+
+    def campaign_rows(self) -> list[CampaignRow]:
+        """Return the row of every campaign."""
+        return [CampaignRow(*row) for row in self._file.read_rows(_ROWS)]
+
+    def find_campaigns(self, decision: str) -> list[str]:
+        """Return the names of the campaigns that made a decision with this id."""
+        return [name for (name,) in self._file.read_rows(_WITH_DECISION, decision)]
+
+    def records(self, kind: str) -> dict[str, bytes]:
+        """Return the records of a kind, by id."""
+        return dict(self._file.read_rows(_RECORDS, kind))
+
+    def insert_record(self, kind: str, id: str, body: bytes) -> bool:
+        """Insert a record unless its id is taken; return whether the stored one equals it."""
+        self._write(_INSERT_RECORD, kind, id, body)
+        return self._file.read_rows(_RECORD, kind, id) == [(body,)]
+
+    def put_record(self, kind: str, id: str, body: bytes | None) -> None:
+        """Insert or replace a record; delete it if ``body`` is None."""
+        if body is None:
+            self._write(_DELETE_RECORD, kind, id)
+        else:
+            self._write(_PUT_RECORD, kind, id, body)
+
+    def ping(self) -> None:
+        """Write the time and commit it."""
+        self.put_record("ping", "", str(time.time_ns()).encode())
+
+    def backup(self, path: str | os.PathLike[str]) -> int:
+        """Copy all campaigns, verified, to a new file; return the number of events in it."""
         try:
-            writer.execute("BEGIN IMMEDIATE")
-            if writer.data_version() != self._version:  # somebody else wrote
-                self.heads.clear()
-                self._version = writer.data_version()
-        except BaseException as error:
-            self.drop()
-            self.leave()
-            if isinstance(error, apsw.Error):
-                raise failure(self.path, error) from error
-            raise
-        return writer
-
-    def commit(self) -> None:
-        """Make the transaction durable."""
-        if self._writer is None:
-            raise StorageUnavailable(f"{self._name!r} failed in this session; nothing was booked")
+            reader = connect_reader(self.path, self._vfs)
+        except apsw.Error as error:
+            raise sqlite_error(self.path, error) from error
         try:
-            self._writer.execute("COMMIT")
-            self._version = self._writer.data_version()
-        except BaseException as error:
-            self.drop()  # what came of the transaction is on the disk
-            if isinstance(error, apsw.Error):
-                raise failure(self.path, error) from error
-            raise
-
-    def undo(self) -> None:
-        """Undo the transaction."""
-        if self._writer is not None:
-            try:
-                self._writer.execute("ROLLBACK")
-            except apsw.Error:
-                self.drop()
-
-    def enter(self) -> apsw.Connection:
-        """Wait for the file, then return the connection that writes; it is ours until leave()."""
-        if self._state != "open" or self._pid != os.getpid():
-            self._check_state()
-        me = threading.get_ident()
-        if self._owner == me:
-            raise StorageInUse(
-                f"this thread has a session of {self._name!r} open; leave it before the next"
-            )
-        if not self._writing.acquire(timeout=self._deadline):
-            raise StorageInUse(
-                f"{self._name!r} was busy for {self._deadline:g} s: another thread keeps it;"
-                " leave sessions as soon as they are written"
-            )
-        self._owner = me
-        try:
-            if self._lock is None:
-                self._check_state()
-                self._lock = FairLock(self.path, self._deadline)
-            self._lock.acquire()
-            try:
-                return self._ready()
-            except BaseException:
-                self._lock.release()
-                raise
-        except BaseException as error:
-            self._owner = 0
-            self._writing.release()
-            if isinstance(error, apsw.Error | OSError):
-                raise failure(self.path, error) from error
-            raise
-
-    def leave(self) -> None:
-        """Let others have the file."""
-        if self._lock is not None:
-            self._lock.release()
-        self._owner = 0
-        self._writing.release()
-
-    def drop(self) -> None:
-        """Throw the writing connection away after an error; the next enter() opens another."""
-        disconnect(self._writer)
-        self._writer = None
-        self._unsure = True
-
-    def page(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement from the connection that reads, in one short look."""
-        with self._reading:
-            try:
-                self._check_state()
-                self._check_inode()
-                if self._reader is None:
-                    self._reader = connect_reader(self.path, self._vfs)
-                return self._reader.execute(statement, values).fetchall()
-            except (apsw.Error, OSError) as error:
-                disconnect(self._reader)
-                self._reader = None
-                raise failure(self.path, error) from error
+            return backup(reader, Path(path))
+        finally:
+            disconnect(reader)
 
     def close(self) -> None:
-        """Bring the log into the file and give everything back; wait for an open session."""
-        if self._state != "open":
-            return
-        try:
-            writer = self.enter()
-        except StorageInUse:
-            raise
-        except BursarError:  # broken: what is in the log stays there
-            self._shut()
-        else:
-            # without space, or with readers elsewhere, the log stays: every commit is safe in it
-            with contextlib.suppress(apsw.Error):
-                writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-                writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-            with self._reading:
-                self._shut()
-            self._owner = 0
-            self._writing.release()
-        self._state = "closed"
+        """Close files and connections."""
+        self._file.close()
 
-    def before_fork(self) -> None:
-        """Close all, unless a session is open in this thread: then the child cannot have it."""
-        self._paused = self._owner != threading.get_ident() and self._writing.acquire(
-            timeout=self._deadline
-        )
-        if self._paused:
-            self._reading.acquire()
-            self._shut()
-
-    def after_fork(self, child: bool) -> None:
-        """Go on: both processes open the file anew when they need it."""
-        if self._paused:
-            self._reading.release()
-            self._writing.release()
-            self._pid = os.getpid()
-        elif child:
-            self._owner = 0
-            self._state = "forked"
-
-    def _ready(self) -> apsw.Connection:
-        writer = self._writer
-        if writer is None:
-            return self._open()
-        self._check_inode()
-        if self._log.full:
-            try:
-                self._log.empty()
-            except apsw.Error:
-                self.drop()
-                raise
-        return writer
-
-    def _open(self) -> apsw.Connection:
-        if self._inode:
-            self._check_inode()
-        writer = connect(self.path, create=not self._inode, vfs=self._vfs)
-        try:
-            self._log = WriteAheadLog(writer)
-            migrate(writer, lambda copy: backup(writer, copy))
-            # what a killed process wrote is seen before it is on the disk; this puts it there
-            self._log.empty(whole=self._unsure)
-            self._inode = self.path.stat().st_ino
-        except BaseException:
-            disconnect(writer)
-            raise
-        self._writer, self._unsure, self._version = writer, False, -1
-        return writer
-
-    def _check_inode(self) -> None:
-        # what a transaction writes to a file without a name is lost; and the log that lies here is
-        # not that of the new file, so there is no going on with it
-        if os.stat(self._name).st_ino != self._inode:  # noqa: PTH116  each session pays for it
-            raise StorageUnavailable(
-                f"{self._name!r} was replaced by another file while in use; stop all that use it,"
-                " remove the -wal and -shm files, and put backups in place with restore"
-            )
-
-    def _check_state(self) -> None:
-        if self._state == "open" and self._pid != os.getpid():
-            self._state = "forked"
-        if self._state == "forked":
-            raise StorageUnavailable(
-                f"the process was forked while {self._name!r} was being used; open it anew"
-            )
-        if self._state == "closed":
-            raise StorageUnavailable(f"{self._name!r} was closed; open it anew")
-
-    def _shut(self) -> None:
-        disconnect(self._reader)
-        disconnect(self._writer)
-        if self._lock is not None:
-            self._lock.close()
-        self._reader = self._writer = self._lock = None
-
-
-# ==== ledger.sqlite_session
-# A session of an SQLite ledger: one transaction on the log of one campaign.
-
-_ROW = "SELECT id, epoch, seq, ts, hash FROM campaign, meta WHERE name = ?"
-_SNAPSHOT = "SELECT seq, body, hash FROM snapshot WHERE campaign = ?"
-_KEEP = "INSERT OR REPLACE INTO snapshot VALUES(?, ?, ?, ?)"
+    def _write(self, statement: str, *values: Any) -> None:
+        with self._file.transaction() as connection:
+            connection.execute(statement, values)
 
 
 class SQLiteWriter:
-    """What a store gives out for a ``with``; of no use before or after it."""
+    """One transaction on the log of one campaign; of no use before or after its ``with``."""
 
     __slots__ = ("_campaign", "_connection", "_epochs", "_file", "_name", "_sound", "head")
 
@@ -300,11 +178,11 @@ class SQLiteWriter:
     def __enter__(self) -> SQLiteWriter:
         self._connection = self._file.begin()
         try:
-            self._campaign, self.head = self._file.heads.get(self._name) or self._look()
+            self._campaign, self.head = self._file.heads.get(self._name) or self._read_head()
         except BaseException:
             self._connection = None
-            self._file.undo()
-            self._file.leave()
+            self._file.roll_back()
+            self._file.release()
             raise
         return self
 
@@ -317,215 +195,305 @@ class SQLiteWriter:
         self._connection = None
         try:
             if kind is not None or not self._sound:
-                self._file.undo()
+                self._file.roll_back()
             else:
                 self._file.commit()
                 self._file.heads[self._name] = self._campaign, self.head
         finally:
-            self._file.leave()
+            self._file.release()
         if kind is None and not self._sound:
-            raise StorageUnavailable("a step of this session failed; nothing of it was booked")
+            raise StorageUnavailable("a step of this writer failed; nothing was written")
 
     @property
     def seq(self) -> int:
-        """Number of the newest event there is."""
+        """Number of the newest event."""
         return self.head.seq
 
     def events_after(self, seq: int) -> list[Event]:
         """Return the events after a number, in order."""
         if seq >= self.head.seq:
             return []
-        return events_of(self._rows(AFTER, (self._campaign, seq)))
+        return decode_events(self._rows(_AFTER, self._campaign, seq))
 
     def decision_events(self, decision: str) -> list[Event]:
         """Return the events of one decision, in order."""
-        return events_of(self._rows(OF, (self._campaign, decision)))
+        return decode_events(self._rows(_OF_DECISION, self._campaign, decision))
 
-    def append(self, events: Sequence[Event], summary: CampaignTotals) -> None:
-        """Add events that follow the head; they are durable when the session ends."""
-        connection = self._open()
+    def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
+        """Add events that follow the head; they are durable when the ``with`` block ends."""
+        connection = self._require_connection()
         self._sound = False
         try:
-            self.head = append(connection, self._campaign, self.head, events, summary)
+            self.head = append_events(connection, self._campaign, self.head, events, totals)
         except apsw.Error as error:
-            self._file.drop()
-            raise failure(self._file.path, error) from error
+            raise self._file.fail(error) from error
         self._sound = True
 
     def load_snapshot(self) -> tuple[int, bytes] | None:
-        """Return number and content of the newest snapshot; a damaged one is as good as none."""
-        for seq, content, kept in self._rows(_SNAPSHOT, (self._campaign,)):
-            if kept == _digest(seq, content) and seq <= self.head.seq:
+        """Return number and content of the newest snapshot, unless it is damaged."""
+        for seq, content, stored in self._rows(_SNAPSHOT, self._campaign):
+            if stored == hash_snapshot(seq, content) and seq <= self.head.seq:
                 return seq, content
         return None
 
     def save_snapshot(self, seq: int, content: bytes) -> None:
-        """Keep the state after an event, in place of an older one."""
-        self._rows(_KEEP, (self._campaign, seq, content, _digest(seq, content)))
+        """Store the state after an event, in place of an older one."""
+        self._rows(_SAVE_SNAPSHOT, self._campaign, seq, content, hash_snapshot(seq, content))
 
-    def _look(self) -> tuple[int, LogHead]:
-        rows = self._rows(_ROW, (self._name,))
+    def _read_head(self) -> tuple[int, LogHead]:
+        rows = self._rows(_HEAD, self._name)
         if not rows:
             raise UnknownCampaign(f"no campaign named {self._name!r} in {str(self._file.path)!r}")
         campaign, epoch, *head = rows[0]
         known = self._epochs.get(self._name, epoch)
         self._epochs[self._name] = epoch
-        if known != epoch:  # its numbers may be those of other events: whoever knows them must load
+        if known != epoch:  # its numbers may be those of other events: callers must load it again
             raise StorageUnavailable(
                 f"{str(self._file.path)!r} was restored from a backup; load {self._name!r} again"
             )
         return campaign, LogHead(*head)
 
-    def _open(self) -> apsw.Connection:
+    def _require_connection(self) -> apsw.Connection:
         if self._connection is None:
-            raise StorageUnavailable(f"the session of {self._name!r} has ended; open another")
+            raise StorageUnavailable(f"the writer of {self._name!r} has ended; open another")
         return self._connection
 
-    def _rows(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        connection = self._open()
+    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        connection = self._require_connection()
         try:
             return connection.execute(statement, values).fetchall()
         except apsw.Error as error:
             self._sound = False
-            self._file.drop()
-            raise failure(self._file.path, error) from error
+            raise self._file.fail(error) from error
 
 
-def _digest(seq: int, content: bytes) -> bytes:
-    return blake2b(seq.to_bytes(8, "big") + content, digest_size=16).digest()
+class SQLiteFile:
+    """The connections of one process to one file: one that writes, one that reads, and a lock.
 
-
-# ==== ledger.sqlite_papers
-# Small records beside the logs of an SQLite ledger, and looks at all campaigns at once.
-
-_STANDINGS = "SELECT name, state, budget, spent, held, seq, ts FROM campaign ORDER BY name"
-_CAMPAIGNS_OF = (
-    "SELECT name FROM campaign WHERE EXISTS (SELECT 1 FROM event"
-    " WHERE campaign = campaign.id AND decision = ? AND decision <> '') ORDER BY name"
-)
-_PAPERS = "SELECT id, body FROM paper WHERE kind = ? ORDER BY id"
-_PAPER = "SELECT body FROM paper WHERE kind = ? AND id = ?"
-_ADD = "INSERT INTO paper VALUES(?, ?, ?) ON CONFLICT DO NOTHING"
-_PUT = "INSERT OR REPLACE INTO paper VALUES(?, ?, ?)"
-_DROP = "DELETE FROM paper WHERE kind = ? AND id = ?"
-
-
-class SQLiteRecords:
-    """The part of a store that is not about one log."""
-
-    _file: SQLiteFile
-
-    def campaign_rows(self) -> list[CampaignRow]:
-        """Return the row of every campaign."""
-        return [CampaignRow(*row) for row in self._file.page(_STANDINGS, ())]
-
-    def find_campaigns(self, decision: str) -> list[str]:
-        """Return the campaigns that made a decision of that id."""
-        return [name for (name,) in self._file.page(_CAMPAIGNS_OF, (decision,))]
-
-    def records(self, kind: str) -> dict[str, bytes]:
-        """Return the records of a kind."""
-        return dict(self._file.page(_PAPERS, (kind,)))
-
-    def insert_record(self, kind: str, id: str, body: bytes) -> bool:
-        """Keep a record unless there is one of that id; return whether it is ours that is kept."""
-        self._write(_ADD, (kind, id, body))
-        return self._file.page(_PAPER, (kind, id)) == [(body,)]
-
-    def put_record(self, kind: str, id: str, body: bytes | None) -> None:
-        """Keep a record in place of an older one; None: keep none."""
-        if body is None:
-            self._write(_DROP, (kind, id))
-        else:
-            self._write(_PUT, (kind, id, body))
-
-    def ping(self) -> None:
-        """Write the time and commit it."""
-        self._write(_PUT, ("ping", "", str(time.time_ns()).encode()))
-
-    def _write(self, statement: str, values: Sequence[Any]) -> None:
-        connection = self._file.begin()
-        try:
-            connection.execute(statement, values)
-            self._file.commit()
-        except apsw.Error as error:
-            self._file.drop()
-            raise failure(self._file.path, error) from error
-        finally:
-            self._file.leave()
-
-
-_NAMES = "SELECT name FROM campaign ORDER BY name"
-_NUMBER = "SELECT id FROM campaign WHERE name = ?"
-_PAGE = 1000  # events that a reader takes at a time
-
-
-class SQLiteStore(SQLiteRecords):
-    """Campaigns in a file such as ``sqlite:///spend.db``, which is made if it is not there.
-
-    A session waits at most ``deadline`` seconds for those of other threads and processes.
+    After an error the writing connection is closed, and the next one first copies the write-ahead
+    log into the file: a page that a failed fsync left in memory must not be under later commits. A
+    fork closes both connections before it: SQLite remembers in memory which locks it holds, and a
+    child that believes to have its parent's locks can destroy the file.
     """
 
-    def __init__(
-        self, url: str | os.PathLike[str], *, deadline: float = 10.0, vfs: str | None = None
-    ) -> None:
-        self.path = check_location(ledger_path(url))
-        self.url = f"sqlite:///{self.path}"
+    def __init__(self, path: Path, deadline: float, vfs: str | None) -> None:
+        self.path = path
+        self.heads: dict[str, tuple[int, LogHead]] = {}  # while no other process writes
+        self._name = str(path)
+        self._deadline = deadline
         self._vfs = vfs
-        self._epochs: dict[str, int] = {}  # by campaign: a session tells of a restore once each
-        self._file = SQLiteFile(self.path, deadline, vfs)
-        self._file.enter()  # make the tables now, or say what is wrong
-        self._file.leave()
+        self._state = "open"
+        self._pid = os.getpid()
+        self._owner = 0  # thread between acquire and release
+        self._writing = threading.Lock()
+        self._reading = threading.Lock()
+        self._lock: FairLock | None = None
+        self._writer: apsw.Connection | None = None
+        self._reader: apsw.Connection | None = None
+        self._inode = 0  # of the file they opened; 0 before the first time
+        self._data_version = -1  # of the file when the heads were read
+        self._failed = False  # whether the last transaction failed
+        self._paused = False  # whether a fork is under way
+        register_fork_guard(self)
 
-    def names(self) -> list[str]:
-        """Return the campaigns there are."""
-        return [name for (name,) in self._file.page(_NAMES, ())]
-
-    def create(self, name: str, first: Event, summary: CampaignTotals) -> None:
-        """Start a campaign with its first event."""
-        connection = self._file.begin()
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[apsw.Connection]:
+        """Begin a transaction; commit it when the block ends without an error."""
+        connection = self.begin()
         try:
-            if connection.execute(_NUMBER, (name,)).fetchone():
-                raise CampaignExists(
-                    f"a campaign named {name!r} already exists; choose another name"
-                )
-            campaign = insert_campaign(connection, name, summary)
-            append(connection, campaign, START, [first], summary)
-            self._file.commit()
+            yield connection
+            self.commit()
         except apsw.Error as error:
-            self._file.drop()
-            raise failure(self.path, error) from error
+            raise self.fail(error) from error
         except BaseException:
-            self._file.undo()
+            self.roll_back()
             raise
         finally:
-            self._file.leave()
+            self.release()
 
-    def open_writer(self, name: str) -> SQLiteWriter:
-        """Open a transaction on a campaign."""
-        return SQLiteWriter(self._file, name, self._epochs)
-
-    def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
-        """Yield committed events with their hashes, in pages, without keeping writers waiting."""
-        found = self._file.page(_NUMBER, (name,))
-        if not found:
-            raise UnknownCampaign(f"no campaign named {name!r} in {str(self.path)!r}")
-        while rows := self._file.page(PAGE, (*found[0], after, _PAGE)):
-            for row in rows:
-                yield event_of(row), row[5]
-            after = rows[-1][0]
-
-    def backup(self, path: str | os.PathLike[str]) -> int:
-        """Copy all campaigns, verified, to a new file; return the number of events in it."""
+    def begin(self) -> apsw.Connection:
+        """Wait for the file, then begin a transaction; to be followed by release()."""
+        writer = self.acquire()
         try:
-            reader = connect_reader(self.path, self._vfs)
-        except apsw.Error as error:
-            raise failure(self.path, error) from error
+            writer.execute("BEGIN IMMEDIATE")
+            if writer.data_version() != self._data_version:  # another process wrote
+                self.heads.clear()
+                self._data_version = writer.data_version()
+        except BaseException as error:
+            failed = self.fail(error)
+            self.release()
+            raise failed from error
+        return writer
+
+    def commit(self) -> None:
+        """Make the transaction durable."""
+        if self._writer is None:
+            raise StorageUnavailable(f"{self._name!r} failed in this writer; nothing was written")
         try:
-            return backup(reader, Path(path))
-        finally:
-            disconnect(reader)
+            self._writer.execute("COMMIT")
+            self._data_version = self._writer.data_version()
+        except BaseException as error:  # whether it was committed is on the disk
+            raise self.fail(error) from error
+
+    def roll_back(self) -> None:
+        """Undo the transaction."""
+        if self._writer is not None:
+            try:
+                self._writer.execute("ROLLBACK")
+            except apsw.Error as error:
+                self.fail(error)
+
+    def fail(self, error: BaseException) -> BaseException:
+        """Close the writing connection after an error; return the error to raise."""
+        disconnect(self._writer)
+        self._writer = None
+        self._failed = True
+        return sqlite_error(self.path, error) if isinstance(error, apsw.Error) else error
+
+    def acquire(self) -> apsw.Connection:
+        """Wait for the file, then return the connection that writes, until release()."""
+        if self._state != "open" or self._pid != os.getpid():
+            self._check_state()
+        me = threading.get_ident()
+        if self._owner == me:
+            raise StorageInUse(
+                f"this thread has a writer of {self._name!r} open; end it before the next"
+            )
+        if not self._writing.acquire(timeout=self._deadline):
+            raise StorageInUse(
+                f"{self._name!r} was in use by another thread for {self._deadline:g} s;"
+                " end its writer, then retry"
+            )
+        self._owner = me
+        try:
+            if self._lock is None:
+                self._check_state()
+                self._lock = FairLock(self.path, self._deadline)
+            self._lock.acquire()
+            try:
+                return self._prepare_writer()
+            except BaseException:
+                self._lock.release()
+                raise
+        except BaseException as error:
+            self._owner = 0
+            self._writing.release()
+            if isinstance(error, apsw.Error | OSError):
+                raise sqlite_error(self.path, error) from error
+            raise
+
+    def release(self) -> None:
+        """Let other threads and processes have the file."""
+        if self._lock is not None:
+            self._lock.release()
+        self._owner = 0
+        self._writing.release()
+
+    def read_rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement from the connection that reads, in a short transaction."""
+        with self._reading:
+            try:
+                self._check_state()
+                self._check_inode()
+                if self._reader is None:
+                    self._reader = connect_reader(self.path, self._vfs)
+                return self._reader.execute(statement, values).fetchall()
+            except (apsw.Error, OSError) as error:
+                disconnect(self._reader)
+                self._reader = None
+                raise sqlite_error(self.path, error) from error
 
     def close(self) -> None:
-        """Give back files and connections."""
-        self._file.close()
+        """Copy the log into the file and close everything; wait for an open writer."""
+        if self._state != "open":
+            return
+        try:
+            writer = self.acquire()
+        except StorageInUse:
+            raise
+        except BursarError:  # broken: what is in the log stays there
+            self._close_all()
+        else:
+            # without space, or with readers elsewhere, the log stays: every commit is safe in it
+            with contextlib.suppress(apsw.Error):
+                writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+            with self._reading:
+                self._close_all()
+            self._owner = 0
+            self._writing.release()
+        self._state = "closed"
+
+    def before_fork(self) -> None:
+        """Close everything, unless this thread has a writer open: the child cannot have that."""
+        self._paused = self._owner != threading.get_ident() and self._writing.acquire(
+            timeout=self._deadline
+        )
+        if self._paused:
+            self._reading.acquire()
+            self._close_all()
+
+    def after_fork(self, child: bool) -> None:
+        """Go on: both processes open the file again when they need it."""
+        if self._paused:
+            self._reading.release()
+            self._writing.release()
+            self._pid = os.getpid()
+        elif child:
+            self._owner = 0
+            self._state = "forked"
+
+    def _prepare_writer(self) -> apsw.Connection:
+        writer = self._writer
+        if writer is None:
+            return self._open_writer()
+        self._check_inode()
+        if self._log.full:
+            try:
+                self._log.empty()
+            except apsw.Error as error:
+                self.fail(error)
+                raise
+        return writer
+
+    def _open_writer(self) -> apsw.Connection:
+        if self._inode:
+            self._check_inode()
+        writer = connect(self.path, create=not self._inode, vfs=self._vfs)
+        try:
+            self._log = WriteAheadLog(writer)
+            migrate(writer, lambda copy: backup(writer, copy))
+            # what a killed process wrote can be read before it is on the disk; this puts it there
+            self._log.empty(whole=self._failed)
+            self._inode = self.path.stat().st_ino
+        except BaseException:
+            disconnect(writer)
+            raise
+        self._writer, self._failed, self._data_version = writer, False, -1
+        return writer
+
+    def _check_inode(self) -> None:
+        # what a transaction writes to a file without a name is lost; and the log at this path is
+        # not that of the new file, so there is no going on with it
+        if os.stat(self._name).st_ino != self._inode:  # noqa: PTH116  each writer pays for it
+            raise StorageUnavailable(
+                f"{self._name!r} was replaced by another file while in use; stop all programs that"
+                " use it, remove the -wal and -shm files, and restore backups with restore"
+            )
+
+    def _check_state(self) -> None:
+        if self._state == "open" and self._pid != os.getpid():
+            self._state = "forked"
+        if self._state == "forked":
+            raise StorageUnavailable(
+                f"the process was forked while {self._name!r} was being used; open it again"
+            )
+        if self._state == "closed":
+            raise StorageUnavailable(f"{self._name!r} was closed; open it again")
+
+    def _close_all(self) -> None:
+        disconnect(self._reader)
+        disconnect(self._writer)
+        if self._lock is not None:
+            self._lock.close()
+        self._reader = self._writer = self._lock = None

@@ -1,9 +1,9 @@
 """What a store must do: hold the logs of campaigns, and let one writer at a time append.
 
-The same protocol for memory, SQLite and PostgreSQL. A session is one transaction on one campaign:
-while it is open nobody else, in whatever thread, process or host, can append to that campaign, so
-what was decided from the log up to its head is decided from the newest there is. Leaving a session
-without an error makes all that was appended durable at once; leaving it with one, nothing.
+The protocol is the same for memory, SQLite and PostgreSQL. A writer is one transaction on one
+campaign: while it is open no other thread, process or host can append to that campaign, so what is
+decided from the log up to its head is decided from the newest events. When its ``with`` block ends
+without an error, everything that was appended becomes durable at once; with an error, nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["CampaignRow", "CampaignTotals", "LogHead", "LogWriter", "Store"]
 
 
 class LogHead(NamedTuple):
-    """Where a log ends: number, time and hash of its last event."""
+    """The end of a log: number, time and hash of its last event."""
 
     seq: int
     ts: int
@@ -26,10 +26,11 @@ class LogHead(NamedTuple):
 
 
 class CampaignTotals(NamedTuple):
-    """What a campaign's row tells without reading its log; units of money as in the log.
+    """State and money of a campaign after an append, in the units of the log.
 
-    Stores keep it beside the log in the same transaction and let the database refuse what can never
-    be: negative amounts, or a grant (``granted``) after which spent + held exceed the budget.
+    Stores write them beside the log in the same transaction, and let the database refuse what must
+    never happen: negative amounts, or a grant (``granted``) after which spent + held exceed the
+    budget.
     """
 
     state: str
@@ -40,7 +41,7 @@ class CampaignTotals(NamedTuple):
 
 
 class CampaignRow(NamedTuple):
-    """A campaign's row as it stands: units of money as in the log, ``ts`` of its last event."""
+    """The row of a campaign, in the units of the log; ``seq`` and ``ts`` of its last event."""
 
     name: str
     state: str
@@ -56,11 +57,11 @@ class LogWriter(Protocol):
 
     @property
     def head(self) -> LogHead:
-        """Where the log ends."""
+        """The end of the log."""
 
     @property
     def seq(self) -> int:
-        """Number of the newest event there is."""
+        """Number of the newest event."""
 
     def events_after(self, seq: int) -> list[Event]:
         """Return the events after a number, in order."""
@@ -68,50 +69,50 @@ class LogWriter(Protocol):
     def decision_events(self, decision: str) -> list[Event]:
         """Return the events of one decision, in order."""
 
-    def append(self, events: Sequence[Event], summary: CampaignTotals) -> None:
-        """Add events that follow the head; they are durable when the session ends."""
+    def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
+        """Add events that follow the head; they are durable when the ``with`` block ends."""
 
     def load_snapshot(self) -> tuple[int, bytes] | None:
-        """Return number and content of the newest snapshot of the state, if there is one."""
+        """Return number and content of the newest snapshot of the state, or None."""
 
     def save_snapshot(self, seq: int, content: bytes) -> None:
-        """Keep the state after an event, so that a restart need not read all before it."""
+        """Store the state after an event, so that a restart need not read the log before it."""
 
 
 class Store(Protocol):
-    """Logs of campaigns, by name."""
+    """Logs of campaigns, by name, and small records beside them."""
 
     url: str
 
     def names(self) -> list[str]:
-        """Return the campaigns there are."""
+        """Return the names of all campaigns, sorted."""
 
-    def create(self, name: str, first: Event, summary: CampaignTotals) -> None:
-        """Start a campaign with its first event (number 1); refuse a name that is taken."""
+    def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
+        """Create a campaign with its first event (number 1); refuse a name that is taken."""
 
     def open_writer(self, name: str) -> AbstractContextManager[LogWriter]:
-        """Open a transaction on a campaign; refuse a name that is not there."""
+        """Return a writer for a campaign; refuse an unknown name."""
 
     def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
-        """Yield committed events with their stored hashes, without keeping writers waiting."""
+        """Yield committed events with their stored hashes, without blocking writers."""
 
     def campaign_rows(self) -> list[CampaignRow]:
         """Return the row of every campaign, by name, without reading any log."""
 
     def find_campaigns(self, decision: str) -> list[str]:
-        """Return the campaigns that made a decision of that id."""
+        """Return the names of the campaigns that made a decision with this id."""
 
     def records(self, kind: str) -> dict[str, bytes]:
-        """Return the small records of a kind that are kept beside the logs, by id."""
+        """Return the small records of a kind that are stored beside the logs, by id."""
 
     def insert_record(self, kind: str, id: str, body: bytes) -> bool:
-        """Keep a record unless there is one of that id; return whether it is ours that is kept."""
+        """Insert a record unless its id is taken; return whether the stored one equals it."""
 
     def put_record(self, kind: str, id: str, body: bytes | None) -> None:
-        """Keep a record in place of an older one; None: keep none."""
+        """Insert or replace a record; delete it if ``body`` is None."""
 
     def ping(self) -> None:
         """Write and commit something small; raise StorageUnavailable if that fails."""
 
     def close(self) -> None:
-        """Give back files and connections."""
+        """Close files and connections."""
