@@ -91,7 +91,7 @@ def test_a_flag_is_seen_wherever_people_look() -> None:
     data = json.loads(json.dumps(arm.as_dict(), allow_nan=False))
     assert data["changed"][0]["after"] == one.after
     (said,) = [text for text in campaign.forecast().sentences if "mean cost of small" in text]
-    assert said.endswith("lately: this forecast mixes both.")
+    assert said.endswith("recently; this forecast mixes both.")
     last = campaign.ask(among=["small"])
     assert f"Its mean cost went from {one.before:.3g} to {one.after:.3g} in" in str(
         campaign.explain(last)
@@ -103,10 +103,10 @@ def test_a_flag_is_seen_wherever_people_look() -> None:
 def test_a_forecast_speaks_of_changes_of_the_last_days_only() -> None:
     clock = HandClock()
     campaign = after_a_price_rise(clock=clock)
-    assert any("lately" in text for text in campaign.forecast().sentences)
+    assert any("recently" in text for text in campaign.forecast().sentences)
     clock.go(8 * DAY)
     campaign.run(world(3, price=2.5), most=2)
-    assert not any("lately" in text for text in campaign.forecast().sentences)
+    assert not any("recently" in text for text in campaign.forecast().sentences)
     assert small(campaign).changed  # the arm still says so
 
 
@@ -123,7 +123,7 @@ def test_an_arm_is_learned_anew_if_so_wished() -> None:
     assert small(flagged).cost.value < 0.15
     assert next(arm for arm in campaign.arms() if arm.key == "large").plays >= others
     assert campaign.alarms[0].endswith("; it is learned anew")
-    assert any("it is learned anew" in text for text in campaign.forecast().sentences)
+    assert any("it is learned from scratch" in text for text in campaign.forecast().sentences)
     assert campaign.verify(choices=True).choices == 750
 
 

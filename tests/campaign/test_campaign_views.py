@@ -538,7 +538,7 @@ def test_the_end_game_is_told() -> None:
     assert (told.best, told.best_needs, told.then) == ("large", Decimal(2), ("small",))
     assert told.unusable < told.unusable_most == Decimal("0.1")
     assert told.sentences[-2] == (
-        f"large fits until less than 2.00 is left, then small still fits;"
+        f"Below 2.00 large is no longer affordable, but small is;"
         f" about {told.unusable.normalize():f} will be left over."
     )
     json.dumps(told.as_dict(), allow_nan=False)
@@ -555,7 +555,7 @@ def test_a_forecast_when_nothing_happened_lately() -> None:
     told = campaign.forecast()
     assert (told.rate, told.exhausted) == (None, None)
     assert told.sentences[1] == (
-        "Nothing was spent in the last 7 days, so nobody can tell when the budget will be used up."
+        "Nothing was spent in the last 7 days, so it is unknown when the budget will be used up."
     )
     assert told.plays.low < 16 < told.plays.high
     assert campaign.forecast(days=3).plays is None
@@ -583,7 +583,7 @@ def test_nothing_more_is_expected_once_nothing_fits() -> None:
     assert told.plays == told.reward == Estimate(0.0, 0.0, 0.0)
     assert told.exhausted == told.exhausted_late  # now
     assert told.value_of_unit.low < 1.0 < told.value_of_unit.high
-    assert told.sentences[0] == "No arm fits into the 0.50 that will be left."
+    assert told.sentences[0] == "No arm is affordable with the 0.50 that will be left."
     campaign.end()
     assert campaign.forecast().plays == Estimate(0.0, 0.0, 0.0)
     assert str(campaign.forecast()).startswith("The campaign is closed.")
@@ -594,7 +594,10 @@ def test_a_forecast_is_the_same_each_time() -> None:
     campaign = played(
         {"a": [("0.5", 0.5), ("0.2", 1.0)] * 5}, budget="30", arms={"a": "1"}, clock=clock
     )
-    assert campaign.forecast() == campaign.forecast()
+    ahead = campaign.forecast()
+    assert ahead == campaign.forecast()
+    assert repr(ahead) == f"<Forecast: {ahead}>"
+    assert ahead._repr_html_().startswith("<ul><li>About 73 (54 to 105) more plays will earn about")
 
 
 # verify

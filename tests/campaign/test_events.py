@@ -12,7 +12,7 @@ from hand_clock import HandClock, live_state
 from bursar.campaign import Campaign, events
 from bursar.campaign.audit import Audit
 from bursar.campaign.export import decision_rows, export_events
-from bursar.campaign.forecast_model import read_recent_activity
+from bursar.campaign.forecast import read_recent_activity
 from bursar.campaign.state import State
 from bursar.campaign.tokens import TokenSigner
 from bursar.campaign.transaction import load_decision

@@ -1,50 +1,76 @@
-"""What a campaign may expect of the rest of its budget: as data, and in plain sentences."""
+"""A forecast of the rest of a campaign's budget: many simulated futures, and sentences about them.
+
+The mean of an arm is drawn from a Beta distribution over its range: mean as observed (half a
+success and half a failure added, as Jeffreys), spread as observed (one play of the largest variance
+added). For Bernoulli arms that is the Bayesian posterior. A policy that learns will move plays from
+the recent shares of the arms to the arm that turns out best; how many is unknown, so every share of
+them is equally likely. The scatter of single plays around their means is added as normal noise, by
+the central limit theorem of renewal processes.
+
+Money is spent in phases. Arms share it as they did recently, until an arm no longer fits into what
+is left or into its cap; then the others share it alone. When none of them is left, the best of the
+arms that still fit takes over.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from html import escape
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bursar.campaign.forecast_model import (
-    DAY,
-    ForecastModel,
-    Known,
-    fit_forecast_model,
-    read_recent_activity,
-)
+from bursar.campaign.events import ASKED, LAPSED, RELEASED, VOIDED
 from bursar.campaign.records import ArmChange, changes_of
 from bursar.campaign.transaction import Transaction
-from bursar.campaign.views import make_statistics
+from bursar.campaign.views import Statistics, View, make_statistics
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
-from bursar.formatting import format_number, join_words, to_plain
+from bursar.formatting import format_money, format_number, join_words, pluralize
+from bursar.ledger import Event
 from bursar.money import Coin
-from bursar.validation import check_number
+from bursar.validation import Floats, check_number
 
-__all__ = ["Forecast", "ForecastInput", "make_forecast", "make_forecast_input"]
+__all__ = [
+    "Forecast",
+    "ForecastInput",
+    "RecentActivity",
+    "make_forecast",
+    "make_forecast_input",
+    "read_recent_activity",
+]
+
+_RECENT = 7.0  # days
+_RECENT_EVENTS = 10_000  # at most
+_DAY = 86_400_000_000  # µs
+_LAST = 253_402_300_799 * 1_000_000  # the end of the year 9999, the last that a datetime can hold
+_DRAWS = 1000
+_LEVEL = 0.9  # of the intervals
+_PHASES = 32  # that a forecast distinguishes
+_PAIRS = 30  # fewest pairs of cost and reward for a covariance
+_MOST_CHANGES = 3  # arms that changed, with a sentence each
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """What is to come if things go on as in the last 7 days; intervals are of 90%.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Forecast(View):
+    """What to expect if things go on as in the last 7 days, with 90% intervals.
 
     Attributes
     ----------
     days : float or None
-        How far it looks; None: until nothing fits.
+        How far it looks ahead; None if it looks until no arm fits.
     state : str
-        What the campaign is now.
+        The campaign's state now.
     plays, reward : Estimate or None
-        Further decisions, and what they and the open ones will bring; None if nothing is known.
+        Further decisions, and what they and the open ones will earn; None if nothing is known.
     rate : Estimate or None
-        Money spent a day; None if nothing was spent lately.
+        Money spent per day; None if nothing was spent recently.
     exhausted, exhausted_early, exhausted_late : datetime or None
-        When nothing will fit any more.
+        When no arm will fit any more.
     best : str or None
         The arm of the highest reward per cost so far.
     best_needs : Decimal or None
@@ -54,9 +80,11 @@ class Forecast:
     unusable, unusable_most : Decimal
         What will be left at the end that no arm can use: about, and at most.
     value_of_unit : Estimate or None
-        What one more unit of budget would bring.
+        What one more unit of budget would earn.
     margin : str or None
-        The arm that most of it would go to.
+        The arm that most of it would be spent on.
+    sentences : tuple of str
+        The forecast in words.
     """
 
     days: float | None
@@ -76,32 +104,91 @@ class Forecast:
     margin: str | None
     sentences: tuple[str, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the same as plain data."""
-        found: dict[str, Any] = to_plain(self)
-        return found
-
     def __str__(self) -> str:
         return " ".join(self.sentences)
 
+    def __repr__(self) -> str:
+        return f"<Forecast: {self}>"
 
-# ==== campaign.foreseeing
-# How a forecast is made: what is known, taken in one moment, and the words for what follows.
-
-RECENT = 7.0  # days
-_TOLD = 3  # arms that changed, in a sentence each
-_EVENTS = 10_000  # of the log that count as recent at most
-_LAST = 253_402_300_799 * 1_000_000  # the end of the year 9999, the last that dates can tell
+    def _repr_html_(self) -> str:
+        return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in self.sentences)}</ul>"
 
 
-@dataclass(frozen=True)
+class RecentActivity(NamedTuple):
+    """Decisions of the last days, one entry each, the oldest first."""
+
+    arm: NDArray[np.intp]
+    gap: Floats  # days until the next one, or until now
+    cost: Floats  # in the user's units; NaN while it is unknown
+    reward: Floats
+
+    def shares(self, arms: int) -> Floats:
+        """Return the share of each arm."""
+        counts = np.bincount(self.arm, minlength=arms).astype(np.float64)
+        return np.asarray(counts / max(counts.sum(), 1.0))
+
+    def covariance(self, arm: int) -> float:
+        """Return the covariance of an arm's reward and cost; 0 if too little is known."""
+        mine = (self.arm == arm) & ~np.isnan(self.cost) & ~np.isnan(self.reward)
+        if np.count_nonzero(mine) < _PAIRS:
+            return 0.0
+        return float(np.cov(self.reward[mine], self.cost[mine], bias=True)[0, 1])
+
+    def rate(self, costs: Floats) -> tuple[float, float, float] | None:
+        """Return money per day, its standard error, and the variance of a gap; None without any.
+
+        Decisions without a cost count with the mean ``costs`` of their arm. The error is that of a
+        ratio of two means: it sees bursts, but neither nights nor weekends.
+        """
+        spent = np.where(np.isnan(self.cost), costs[self.arm], self.cost)
+        if spent.size < 2 or spent.sum() <= 0.0 or self.gap.sum() <= 0.0:
+            return None
+        rate = float(spent.sum() / self.gap.sum())
+        apart = float(np.var(spent - rate * self.gap, ddof=1))
+        error = float(np.sqrt(apart / spent.size) / self.gap.mean())
+        return rate, error, apart / rate**2
+
+
+def read_recent_activity(
+    events: Iterable[Event], now: int, days: float, unit: float
+) -> RecentActivity:
+    """Return the decisions of the last days that were not voided or released."""
+    rows: dict[str, list[float]] = {}
+    for event in events:
+        body = event.body
+        if event.kind == ASKED and event.ts >= now - days * _DAY:
+            rows[event.decision] = [event.ts, body["arm"], np.nan, np.nan]
+        elif event.decision in rows:
+            row = rows[event.decision]
+            if event.kind in (VOIDED, RELEASED):
+                del rows[event.decision]
+            elif event.kind == LAPSED:
+                row[2] = body["charge"] * unit
+            else:
+                row[2] = body["cost"] * unit if "cost" in body else row[2]
+                reward = body.get("reward")
+                row[3] = row[3] if reward is None else reward
+    table = np.array(list(rows.values())).reshape(-1, 4)
+    times = np.append(table[:, 0], max(now, table[-1, 0] if len(table) else 0))
+    arms = table[:, 1].astype(np.intp)
+    return RecentActivity(arms, np.diff(times) / _DAY, table[:, 2], table[:, 3])
+
+
+@dataclass(frozen=True, kw_only=True)
 class ForecastInput:
-    """What a forecast is made from, taken in one moment."""
+    """What a forecast is made from, taken at one moment; money in the user's units."""
 
-    known: Known
-    keys: tuple[str, ...]
-    needs: tuple[int, ...]
-    able: tuple[bool, ...]
+    statistics: Statistics
+    recent: RecentActivity
+    left: float  # of the budget, open holds counted as left
+    holds: Floats  # infinite for arms that may not be chosen
+    rooms: Floats  # what is left of the arms' caps
+    unsettled: Floats  # decisions of each arm without a cost
+    pending: Floats  # decisions of each arm without an outcome
+    day_cap: float
+    learns: bool  # whether outcomes change the policy's choices
+    seed: int
+    needs: dict[str, int]  # units that each arm needs to be chosen
     state: str
     now: int
     coin: Coin
@@ -109,166 +196,368 @@ class ForecastInput:
 
 
 def make_forecast_input(transaction: Transaction) -> ForecastInput:
-    """Take what a forecast needs; quick, because the campaign stands still meanwhile."""
-    state, unit = transaction.state, 10.0**-transaction.state.config.coin.exponent
-    events = [
-        *transaction.writer.events_after(max(state.seq - len(transaction.events) - _EVENTS, 0)),
-        *transaction.events,
-    ]
-    needs = tuple(state.hold_of(k) for k in range(len(state.arms)))
-    able = tuple(arm.state == "active" and state.stored != "closed" for arm in state.arms)
+    """Collect what a forecast needs; quick, because the campaign waits meanwhile."""
+    state, now = transaction.state, transaction.now
+    unit = 10.0**-state.config.coin.exponent
+    since = max(state.seq - len(transaction.events) - _RECENT_EVENTS, 0)
+    events = [*transaction.writer.events_after(since), *transaction.events]
+    needs = {arm.key: state.hold_of(number) for number, arm in enumerate(state.arms)}
+    able = [arm.state == "active" and state.stored != "closed" for arm in state.arms]
     rooms = [arm.money.room() for arm in state.arms]
-    known = Known(
-        make_statistics(state, trust=False),
-        read_recent_activity(events, transaction.now, RECENT, unit),
-        (state.available + state.held) * unit,
-        np.where(able, np.array(needs) * unit, np.inf),
-        np.array([np.inf if room is None else room * unit for room in rooms]),
-        np.array([arm.open for arm in state.arms], dtype=np.float64),
-        np.array(state.learner.open, dtype=np.float64),
-        np.inf if state.day_cap is None else state.day_cap * unit,
-        state.learner.policy.learns,
-        state.config.seed,
-    )
-    keys = tuple(arm.key for arm in state.arms)
-    since = transaction.now - RECENT * DAY
-    changes = tuple(
-        (arm.key, changes_of(arm)[0])
-        for arm in state.arms
-        if arm.state != "retired" and any(one.ts >= since for one in arm.changed.values())
-    )
     return ForecastInput(
-        known, keys, needs, able, state.state, transaction.now, state.config.coin, changes
+        statistics=make_statistics(state, trust=False),
+        recent=read_recent_activity(events, now, _RECENT, unit),
+        left=(state.available + state.held) * unit,
+        holds=np.where(able, np.array(list(needs.values())) * unit, np.inf),
+        rooms=np.array([np.inf if room is None else room * unit for room in rooms]),
+        unsettled=np.array([arm.open for arm in state.arms], dtype=np.float64),
+        pending=np.array(state.learner.open, dtype=np.float64),
+        day_cap=np.inf if state.day_cap is None else state.day_cap * unit,
+        learns=state.learner.policy.learns,
+        seed=state.config.seed,
+        needs=needs,
+        state=state.state,
+        now=now,
+        coin=state.config.coin,
+        changes=tuple(
+            (arm.key, changes_of(arm)[0])
+            for arm in state.arms
+            if arm.state != "retired"
+            and any(one.ts >= now - _RECENT * _DAY for one in arm.changed.values())
+        ),
     )
 
 
-def make_forecast(facts: ForecastInput, days: float | None) -> Forecast:
-    """Return the forecast."""
+def make_forecast(given: ForecastInput, days: float | None) -> Forecast:
+    """Return the forecast for all of the budget, or for some days."""
     if days is not None and not 0.0 < check_number("days", days) < 1e6:
         raise InvalidInput(f"days must be a number above 0, or None for all, got {days!r}")
-    outlook, coin, table = fit_forecast_model(facts.known, days), facts.coin, facts.known.table
-    able = [
-        (key, need)
-        for key, need, may in zip(facts.keys, facts.needs, facts.able, strict=True)
-        if may
-    ]
-    best, needs = _best(facts)
-    unusable = round(outlook.course.rest * 10**coin.exponent)
-    margin = outlook.margin if table.n.any() else -1
-    found = Forecast(
-        days, facts.state, outlook.plays, outlook.reward, outlook.rate,
-        _date(facts.now, outlook.days, "value"), _date(facts.now, outlook.days, "low"),
-        _date(facts.now, outlook.days, "high"),
-        best,
-        None if best is None else coin.amount(needs),
-        tuple(key for key, need in able if best is not None and need < needs),
-        coin.amount(unusable),
-        coin.amount(max([unusable, *([min(need for _, need in able)] if able else [])])),
-        outlook.value if margin >= 0 else None,
-        facts.keys[margin] if margin >= 0 else None,
-        (),
-    )  # fmt: skip
-    return replace(found, sentences=tuple(_sentences(found, facts, outlook, unusable)))
+    model, best, amount = _fit_model(given, days), _find_best(given), given.coin.amount
+    keys, able = list(given.needs), np.isfinite(given.holds)
+    needs = {key: given.needs[key] for key, may in zip(keys, able, strict=True) if may}
+    least = 0 if best is None else needs[best]
+    rest = round(model.phases.rest * 10**given.coin.exponent)
+    ends: list[datetime | None] = [None, None, None]
+    if model.days is not None:
+        ends = [_add_days(given.now, end) for end in astuple(model.days)]
+    known = given.statistics.n.any() and model.margin >= 0
+    forecast = Forecast(
+        days=days,
+        state=given.state,
+        plays=model.plays,
+        reward=model.reward,
+        rate=model.rate,
+        exhausted=ends[0],
+        exhausted_early=ends[1],
+        exhausted_late=ends[2],
+        best=best,
+        best_needs=None if best is None else amount(least),
+        then=tuple(key for key, need in needs.items() if need < least),
+        unusable=amount(rest),
+        unusable_most=amount(max(rest, min(needs.values(), default=0))),
+        value_of_unit=model.value if known else None,
+        margin=keys[model.margin] if known else None,
+        sentences=(),
+    )
+    return replace(forecast, sentences=tuple(_write_sentences(forecast, given, model)))
 
 
-def _best(facts: ForecastInput) -> tuple[str | None, int]:
-    """Return the arm of the most reward per cost so far among those in play, and what it needs."""
-    table = facts.known.table
-    in_play = np.flatnonzero((table.n > 0.0) & np.array(facts.able))
-    if not in_play.size:
-        return None, 0
-    ratios = table.reward[in_play] / np.maximum(table.cost[in_play], 1e-300)
-    best = int(in_play[np.argmax(ratios)])
-    return facts.keys[best], facts.needs[best]
-
-
-def _date(now: int, days: Estimate | None, end: str) -> datetime | None:
-    if days is None:
+def _find_best(given: ForecastInput) -> str | None:
+    """Return the arm of the most reward per cost so far among those that may be chosen."""
+    table = given.statistics
+    usable = np.flatnonzero((table.n > 0.0) & np.isfinite(given.holds))
+    if not usable.size:
         return None
-    then = now + getattr(days, end) * DAY
+    ratios = table.reward[usable] / np.maximum(table.cost[usable], 1e-300)
+    return list(given.needs)[int(usable[np.argmax(ratios)])]
+
+
+def _add_days(now: int, days: float) -> datetime | None:
+    then = now + days * _DAY
     return datetime.fromtimestamp(then / 1e6, UTC) if then < _LAST else None
 
 
-def _sentences(
-    found: Forecast, facts: ForecastInput, outlook: ForecastModel, unusable: int
-) -> Iterator[str]:
-    if found.state in ("paused", "unreconciled", "closed"):
-        yield f"The campaign is {found.state}."
-    if not facts.known.table.n.any():
+# the simulated futures
+
+
+class _Phases(NamedTuple):
+    """Phases of spending in their order, and the arms that the money goes to."""
+
+    money: Floats  # of each phase
+    weights: Floats  # phase by arm: shares of plays
+    margin: int  # the phase that one more unit of budget would make longer
+    rest: float  # what fits no arm at the end
+
+    def merge_small(self, costs: Floats) -> tuple[Floats, Floats]:
+        """Return money and weights with small phases merged, with as many plays of each arm."""
+        ends = np.cumsum(self.money)
+        bins = _PHASES * (ends - self.money) // max(ends[-1:].sum(), 1e-300)
+        plays = (self.money / (self.weights @ costs))[:, None] * self.weights
+        _, starts = np.unique(np.minimum(bins, _PHASES - 1), return_index=True)
+        if not starts.size:
+            return self.money, self.weights
+        joined = np.add.reduceat(plays, starts, axis=0)
+        money = np.add.reduceat(self.money, starts)
+        some = money > 0.0
+        return money[some], joined[some] / joined[some].sum(axis=1, keepdims=True)
+
+
+class _Means(NamedTuple):
+    """Draws of the means of each arm, their centre, and the variance of single values."""
+
+    draws: Floats  # arm by future; the first future is the centre
+    centre: Floats
+    variance: Floats
+
+
+class _Model(NamedTuple):
+    """What is expected."""
+
+    plays: Estimate | None
+    reward: Estimate | None
+    rate: Estimate | None  # money per day
+    days: Estimate | None  # until no arm fits
+    value: Estimate  # reward of one more unit of budget
+    margin: int  # the arm that most of it goes to
+    phases: _Phases
+
+
+def _fit_model(given: ForecastInput, days: float | None) -> _Model:
+    table, recent = given.statistics, given.recent
+    random = np.random.default_rng([given.seed, int(table.n.sum())])
+    low, high = table.reward_range
+    rewards = _draw_means(random, table.n, table.reward, table.reward_variance, low, high - low)
+    costs = _draw_means(random, table.n, table.cost, table.cost_variance, 0.0, table.top)
+    c = costs.centre
+    left = given.left - float(given.unsettled @ c)
+    phases = _plan_phases(left, given, rewards.centre, costs)
+    beyond = phases
+    if not phases.money.size:  # no arm fits any more: plan with enough for every arm
+        fit = given.holds[np.isfinite(given.holds)]
+        plenty = 2.0 * float(fit.max()) if fit.size else 0.0
+        beyond = _plan_phases(plenty, given, rewards.centre, costs)
+    moved = np.append(0.5, random.random(_DRAWS)) if given.learns else np.zeros(_DRAWS + 1)
+    value, margin = _value_unit(beyond, rewards.draws, costs.draws, moved)
+    rate = recent.rate(c)
+    total = float(phases.money.sum())
+    limit: Floats | float = np.inf
+    if rate is None:
+        speed, lasts = None, Estimate(0.0, 0.0, 0.0) if total == 0.0 else None
+    else:
+        speeds = np.minimum(
+            rate[0] * np.exp(rate[1] / rate[0] * random.standard_normal(_DRAWS)), given.day_cap
+        )
+        slow = min(rate[0], given.day_cap)
+        speed = _estimate(slow, speeds)
+        scatter = np.sqrt(float((phases.money / (phases.weights @ c)).sum()) * rate[2])
+        lasts = _estimate(
+            total / slow, np.maximum(total / speeds + scatter * random.standard_normal(_DRAWS), 0.0)
+        )
+        if days is not None:
+            limit = np.append(slow, speeds) * days
+    if (days is not None and rate is None) or not table.n.any():
+        return _Model(None, None, speed, lasts, value, margin, phases)
+    money, weights = phases.merge_small(c)
+    each = _count_plays(money, weights, rewards.draws, costs.draws, moved, limit)
+    plays, reward = _add_scatter(random, each, rewards, costs, given)
+    return _Model(plays, reward, speed, lasts, value, margin, phases)
+
+
+def _draw_means(
+    random: np.random.Generator,
+    n: Floats,
+    mean: Floats,
+    variance: Floats,
+    low: float,
+    width: float | Floats,
+) -> _Means:
+    x = (mean - low) / width
+    most = x * (1.0 - x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        eta = np.where(most > 0.0, np.minimum(variance / (np.square(width) * most), 1.0), 1.0)
+    eta = (n * eta + 1.0) / (n + 1.0)
+    a, b = n / eta * x + 0.5, n / eta * (1.0 - x) + 0.5
+    draws = random.beta(a[:, None], b[:, None], (n.size, _DRAWS))
+    draws = np.maximum(draws, 1e-12)  # a cost of exactly 0 would buy infinitely many plays
+    share = a / (a + b)
+    wide = np.broadcast_to(width, n.shape)
+    centre = low + wide * share
+    futures = np.column_stack((centre, low + wide[:, None] * draws))
+    return _Means(futures, centre, np.square(width) * eta * share * (1.0 - share))
+
+
+def _plan_phases(left: float, given: ForecastInput, rewards: Floats, costs: _Means) -> _Phases:
+    """Return the phases in which the money that is left will be spent."""
+    holds, rooms, c = given.holds, given.rooms.copy(), costs.centre
+    squares = costs.variance + c**2
+    ratios = np.where(given.statistics.n > 0.0, rewards / c, np.nan)
+    shares = given.recent.shares(c.size)
+    money: list[float] = []
+    rows: list[Floats] = []
+    margin = None
+    able = (holds <= left) & (holds <= rooms)
+    while able.any():
+        weights = _share_plays(shares, able, ratios)
+        price = weights @ c
+        spends = weights * c / price  # share of the money
+        played = weights > 0.0
+        until_holds = np.where(played, left - holds, np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            until_caps = np.where(played, (rooms - holds) / spends, np.inf)
+        step = max(min(until_holds.min(), until_caps.min()), 0.0)
+        if margin is None and until_holds.min() <= until_caps.min():
+            margin = len(money)
+        stops = played & (np.minimum(until_holds, until_caps) <= step)
+        if not (able & ~stops).any():  # the last play begins where its hold just fits
+            step += min(0.5 * (weights @ squares) / price, float(holds[played].max()))
+        money.append(step)
+        rows.append(weights)
+        left -= step
+        rooms -= spends * step
+        able &= ~stops & (holds <= left) & (holds <= rooms)
+    margin = len(money) - 1 if margin is None else margin
+    weights = np.array(rows).reshape(-1, shares.size)
+    return _Phases(np.array(money), weights, margin, max(left, 0.0))
+
+
+def _share_plays(shares: Floats, able: NDArray[np.bool_], ratios: Floats) -> Floats:
+    weights = np.where(able, shares, 0.0)
+    if weights.sum() > 0.0:
+        return np.asarray(weights / weights.sum())
+    known = able & ~np.isnan(ratios)
+    if known.any():
+        weights[np.argmax(np.where(known, ratios, -np.inf))] = 1.0
+        return weights
+    return np.asarray(able / np.count_nonzero(able), dtype=np.float64)
+
+
+def _move_to_best(weights: Floats, r: Floats, c: Floats, moved: Floats) -> Floats:
+    """Return shares of plays, arm by future, after some have moved to the best of the arms."""
+    mine = np.flatnonzero(weights)
+    best = mine[np.argmax(r[mine] / c[mine], axis=0)]
+    shares = np.outer(weights, 1.0 - moved)
+    shares[best, np.arange(moved.size)] += moved
+    return np.asarray(shares)
+
+
+def _value_unit(phases: _Phases, r: Floats, c: Floats, moved: Floats) -> tuple[Estimate, int]:
+    """Return what one more unit of budget earns, and the arm that most of it goes to."""
+    if not phases.money.size:
+        return Estimate(0.0, 0.0, 0.0), -1
+    mix = _move_to_best(phases.weights[phases.margin], r, c, moved)
+    worth = (mix * r).sum(axis=0) / (mix * c).sum(axis=0)
+    return _estimate(worth[0], worth[1:]), int(np.argmax(mix[:, 0] * c[:, 0]))
+
+
+def _count_plays(
+    money: Floats, weights: Floats, r: Floats, c: Floats, moved: Floats, limit: Floats | float
+) -> Floats:
+    """Return plays, arm by future, when at most ``limit`` of the money is spent."""
+    each, start = np.zeros_like(r), 0.0
+    for amount, row in zip(money, weights, strict=True):
+        shares = _move_to_best(row, r, c, moved)
+        each += shares * (np.clip(limit - start, 0.0, amount) / (shares * c).sum(axis=0))
+        start += amount
+    return each
+
+
+def _add_scatter(
+    random: np.random.Generator, each: Floats, rewards: _Means, costs: _Means, given: ForecastInput
+) -> tuple[Estimate, Estimate]:
+    """Return the number of plays and their reward, with the scatter of single plays."""
+    r, recent, pending = rewards.draws, given.recent, given.pending
+    count, earned = each.sum(axis=0), (each * r).sum(axis=0)
+    typical, mean_r, mean_c = each[:, 0], rewards.centre, costs.centre
+    spent = float(typical @ mean_c)
+    if spent > 0.0:
+        price, worth = spent / count[0], earned[0] / spent
+        joint = np.array([recent.covariance(k) if n else 0.0 for k, n in enumerate(typical)])
+        scatter = rewards.variance + worth**2 * costs.variance - 2.0 * worth * joint
+        scatter = np.maximum(scatter, 0.0) + np.square(mean_r - worth * mean_c)
+        steps = np.sqrt(typical @ (costs.variance + np.square(mean_c - price))) / price
+        count[1:] = np.maximum(count[1:] + steps * random.standard_normal(_DRAWS), 0.0)
+        earned[1:] += np.sqrt(typical @ scatter) * random.standard_normal(_DRAWS)
+    earned += pending @ r
+    earned[1:] += np.sqrt(pending @ rewards.variance) * random.standard_normal(_DRAWS)
+    return _estimate(count[0], count[1:]), _estimate(earned[0], earned[1:])
+
+
+def _estimate(value: float, draws: Floats) -> Estimate:
+    found = Estimate.from_draws(value, draws, _LEVEL)
+    return replace(found, value=min(max(found.value, found.low), found.high))
+
+
+# the sentences
+
+
+def _write_sentences(forecast: Forecast, given: ForecastInput, model: _Model) -> Iterator[str]:
+    if forecast.state in ("paused", "unreconciled", "closed"):
+        yield f"The campaign is {forecast.state}."
+    if not given.statistics.n.any():
         yield "Nothing is known yet: no decision has an outcome."
         return
-    waits = bool(facts.known.pending.any())
-    left = facts.coin.format(unusable)
-    if not outlook.course.money.size:
-        yield f"No arm fits into the {left} that will be left."
-        if waits and found.reward is not None:
-            yield f"Open decisions will bring about {_between(found.reward)}."
+    reward, waits = _format_estimate(forecast.reward), bool(given.pending.any())
+    left = format_money(forecast.unusable, given.coin.currency)
+    if model.phases.money.size:
+        if forecast.plays is not None:
+            within = "" if forecast.days is None else f" within {format_number(forecast.days)} days"
+            included = ", open decisions included" if waits else ""
+            plays = _format_estimate(forecast.plays, "{:,.0f}".format)
+            yield f"About {plays} more plays{within} will earn about {reward}{included}."
+        yield from _describe_time(forecast, model)
+        if forecast.best is not None:
+            yield f"{_describe_end(forecast, given)}; about {left} will be left over."
     else:
-        yield from _plays(found, waits)
-        yield from _time(found, outlook)
-        yield from _end(found, facts, left)
-    if found.value_of_unit is not None:
+        yield f"No arm is affordable with the {left} that will be left."
+        if waits and forecast.reward is not None:
+            yield f"Open decisions will earn about {reward}."
+    if forecast.value_of_unit is not None:
+        value = _format_estimate(forecast.value_of_unit)
         yield (
-            f"One more unit of budget would bring about {_between(found.value_of_unit)},"
-            f" most of it spent on {found.margin}."
+            f"One more unit of budget would earn about {value}, most of it spent on"
+            f" {forecast.margin}."
         )
-    yield from _changes(facts)
+    yield from _describe_changes(given.changes)
 
 
-def _changes(facts: ForecastInput) -> Iterator[str]:
-    """Say which arms are not what they were: what is to come was worked out from their means."""
-    for key, change in facts.changes[:_TOLD]:
-        means = "it is learned anew" if change.reset else "this forecast mixes both"
+def _describe_time(forecast: Forecast, model: _Model) -> Iterator[str]:
+    if forecast.rate is None:
+        yield (
+            f"Nothing was spent in the last {_RECENT:g} days, so it is unknown when the budget will"
+            " be used up."
+        )
+    elif forecast.exhausted is not None:
+        form = "%Y-%m-%d" if model.days and model.days.value >= 3.0 else "%Y-%m-%d %H:%M"
+        early, late = forecast.exhausted_early, forecast.exhausted_late
+        ends = f"{early:{form}} to {late:{form}}" if early and late else "or much later"
+        rate = format_number(forecast.rate.value)
+        yield f"At {rate} per day the budget lasts until {forecast.exhausted:{form}} ({ends})."
+
+
+def _describe_end(forecast: Forecast, given: ForecastInput) -> str:
+    then, needs = forecast.then, given.coin.format(given.needs[forecast.best or ""])
+    if not then:
+        return f"Below {needs} no arm is affordable"
+    others = join_words(then) if len(then) < 4 else f"{len(then)} other arms"
+    are = "is" if len(then) == 1 else "are"
+    return f"Below {needs} {forecast.best} is no longer affordable, but {others} {are}"
+
+
+def _describe_changes(changes: tuple[tuple[str, ArmChange], ...]) -> Iterator[str]:
+    """Name the arms that changed: the forecast was made from their means."""
+    for key, change in changes[:_MOST_CHANGES]:
+        effect = "it is learned from scratch" if change.reset else "this forecast mixes both"
         yield (
             f"The mean {change.what} of {key} went from {format_number(change.before)} to"
-            f" {format_number(change.after)} lately: {means}."
+            f" {format_number(change.after)} recently; {effect}."
         )
-    more = len(facts.changes) - _TOLD
-    if more > 0:
-        yield f"So did that of {more:,} other {'arm' if more == 1 else 'arms'}."
+    if len(changes) > _MOST_CHANGES:
+        yield f"{pluralize(len(changes) - _MOST_CHANGES, 'other arm')} changed recently, too."
 
 
-def _plays(found: Forecast, waits: bool) -> Iterator[str]:
-    if found.plays is not None and found.reward is not None:
-        when = "" if found.days is None else f" within {format_number(found.days)} days"
-        yield (
-            f"About {_count(found.plays)} more plays{when} will bring about"
-            f" {_between(found.reward)}{', open decisions included' if waits else ''}."
-        )
-
-
-def _time(found: Forecast, outlook: ForecastModel) -> Iterator[str]:
-    if found.rate is None:
-        yield (
-            f"Nothing was spent in the last {RECENT:g} days, so nobody can tell when the budget"
-            " will be used up."
-        )
-    elif found.exhausted is not None:
-        form = "%Y-%m-%d" if outlook.days and outlook.days.value >= 3.0 else "%Y-%m-%d %H:%M"
-        early, late = found.exhausted_early, found.exhausted_late
-        ends = f"{early:{form}} to {late:{form}}" if early and late else "or much later"
-        speed = format_number(found.rate.value)
-        yield f"At {speed} a day it lasts until {found.exhausted:{form}} ({ends})."
-
-
-def _end(found: Forecast, facts: ForecastInput, left: str) -> Iterator[str]:
-    if found.best is None:
-        return
-    needs = facts.coin.format(facts.needs[facts.keys.index(found.best)])
-    if found.then:
-        others = join_words(found.then) if len(found.then) < 4 else f"{len(found.then)} other arms"
-        then = f"then {others} still {'fits' if len(found.then) == 1 else 'fit'}"
-    else:
-        then = "and then nothing does"
-    yield (
-        f"{found.best} fits until less than {needs} is left, {then};"
-        f" about {left} will be left over."
-    )
-
-
-def _count(one: Estimate) -> str:
-    return f"{one.value:,.0f} ({one.low:,.0f} to {one.high:,.0f})"
-
-
-def _between(one: Estimate) -> str:
-    return f"{format_number(one.value)} ({format_number(one.low)} to {format_number(one.high)})"
+def _format_estimate(
+    estimate: Estimate | None, form: Callable[[float], str] = format_number
+) -> str:
+    if estimate is None:
+        return ""
+    return f"{form(estimate.value)} ({form(estimate.low)} to {form(estimate.high)})"
