@@ -305,9 +305,9 @@ def test_both_can_change_at_once_and_in_one_commit() -> None:
 
 
 def test_a_campaign_made_before_there_was_the_rule_is_watched() -> None:
-    body = Config("bts").body()
+    body = Config("bts").to_body()
     del body["on_change"]
-    assert Config.of(body).on_change == "flag"
+    assert Config.from_body(body).on_change == "flag"
 
 
 def test_the_rule_is_one_of_three() -> None:

@@ -202,9 +202,9 @@ def test_a_sum_that_no_database_can_keep_is_refused() -> None:
     last = campaign.ask(12)
     for one in last[:9]:
         campaign.tell(one, cost="9999999999999999.99")  # overruns are booked as they are
-    with pytest.raises(InvalidInput, match="more than a ledger of 2 decimals can keep"):
+    with pytest.raises(InvalidInput, match="more than a ledger with 2 decimals can store"):
         campaign.tell(last[9], cost="9999999999999999.99")
-    with pytest.raises(InvalidInput, match="can keep"):
+    with pytest.raises(InvalidInput, match="can store"):
         campaign.correct(last[0], cost="9999999999999999.98")
     assert campaign.decision(last[9].id).money == "held"
     campaign.tell(last[9], cost="0.01")

@@ -31,6 +31,7 @@ from postgres_server import database, postgres  # noqa: F401 - fixtures
 
 from bursar import errors
 from bursar.campaign import Campaign, committer
+from bursar.campaign.events import CHANGED
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.ledger import GENESIS, MemoryStore, Store
 from bursar.ledger.event import encode_event_body
@@ -417,7 +418,9 @@ class Machine(RuleBasedStateMachine):
         self.tick(1)
         body = {"before": 0.25, "after": 0.5, "older": 8, "newer": 8, "reset": reset}
         self.campaign.execute(
-            lambda transaction: transaction.append_event("changed", key=key, what=what, **body)
+            lambda transaction: transaction.append_event(
+                CHANGED, {"key": key, "what": what, **body}
+            )
         )
         if reset:
             self.model.forget(key)

@@ -9,6 +9,7 @@ import pytest
 from hand_clock import DAY, HandClock, folded, live_state
 
 from bursar.campaign import Campaign
+from bursar.campaign.events import ASKED, BUDGET_SET
 from bursar.campaign.state import VERSION, decode_snapshot, encode_snapshot
 from bursar.errors import (
     BudgetExhausted,
@@ -166,11 +167,12 @@ def test_cutting_the_budget_after_a_grant_in_the_same_commit_is_no_corruption(
     campaign = made("10", storage=f"sqlite:///{tmp_path}/spend.db")
 
     def both(transaction: Any) -> None:
-        transaction.append_event(
-            "asked", "mine", arm=0, hold=100, p=1.0, print="*", constrained=False,
-            expires=transaction.now + 10**9, due=transaction.now + 10**9,
-        )  # fmt: skip
-        transaction.append_event("budget-set", budget=0, before=1000, by="")
+        body = {
+            "arm": 0, "hold": 100, "p": 1.0, "print": "*", "constrained": False,
+            "expires": transaction.now + 10**9, "due": transaction.now + 10**9,
+        }  # fmt: skip
+        transaction.append_event(ASKED, body, "mine")
+        transaction.append_event(BUDGET_SET, {"budget": 0, "before": 1000, "by": ""})
 
     campaign.execute(both)
     assert campaign.available == -1

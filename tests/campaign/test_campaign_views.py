@@ -422,7 +422,7 @@ def test_a_decision_long_gone_is_explained_the_same_way() -> None:
     first = campaign.explain(decisions[3].id)
     reopened = Campaign("busy", storage=campaign.store, clock=campaign.clock)
     assert reopened.explain(decisions[3]) == first
-    with pytest.raises(UnknownDecision, match="never made a decision 'x'"):
+    with pytest.raises(UnknownDecision, match="has no decision 'x'"):
         campaign.explain("x")
 
 

@@ -13,9 +13,9 @@ from bursar.campaign import Campaign, events
 from bursar.campaign.audit import Audit
 from bursar.campaign.export import decision_rows, export_events
 from bursar.campaign.forecast import read_recent_activity
+from bursar.campaign.records import load_decision
 from bursar.campaign.state import State
 from bursar.campaign.tokens import TokenSigner
-from bursar.campaign.transaction import load_decision
 from bursar.client.decode import decode_sent_event
 from bursar.dashboard.events import GROUPS, EventDescriber, find_group
 from bursar.errors import NewerSchema, PolicyFailed
@@ -52,14 +52,15 @@ def everything_happens() -> Campaign:
     campaign.expire()
     campaign.tell(lapsed, cost="0.10", reward=0.5)  # late
     lost = msgspec.structs.replace(told, id="lost")
-    campaign.tell("lost", cost="0.20", token=TokenSigner(campaign.store).token("all", lost))
+    campaign.tell("lost", cost="0.20", token=TokenSigner(campaign.store).sign("all", lost))
     fail_once(campaign)
     restore(campaign)
     campaign.reconcile("1.50", by="me")
     campaign.execute(
         lambda transaction: transaction.append_event(
-            events.CHANGED, key="a", what="cost", before=0.5, after=0.7, older=9, newer=5,
-            reset=True,
+            events.CHANGED,
+            {"key": "a", "what": "cost", "before": 0.5, "after": 0.7, "older": 9, "newer": 5,
+             "reset": True},
         )
     )  # fmt: skip
     campaign.end(by="me")

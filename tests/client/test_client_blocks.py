@@ -15,7 +15,7 @@ from bursar.campaign import Campaign
 from bursar.client import Client
 
 LOST = httpx2.ReadError("gone")
-RULES = Campaign("llm", budget="1.00", arms={"small": "0.004"}).config.body()
+RULES = Campaign("llm", budget="1.00", arms={"small": "0.004"}).config.to_body()
 
 
 class Service:

@@ -29,7 +29,8 @@ from bursar.campaign.events import (
     check_kind,
 )
 from bursar.campaign.holds import ask, load_ask_options
-from bursar.campaign.state import State, day_of, decode_snapshot, encode_snapshot
+from bursar.campaign.records import day_of
+from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, CannotAnswer, CorruptLedger, NewerSchema, UnknownDecision
 from bursar.formatting import to_plain
@@ -62,7 +63,7 @@ def state_before(store: Store, name: str, decision: str) -> PastAsk:
         kept = session.load_snapshot()
     if not own:
         raise UnknownDecision(
-            f"{name} never made a decision {decision!r}; pass what ask() returned"
+            f"{name} has no decision {decision!r}; pass the id that an ask returned"
         )
     asked, failure = own[0], None
     if asked.kind != ASKED:

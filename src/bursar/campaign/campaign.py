@@ -1,4 +1,4 @@
-"""A campaign: a budget, arms and a policy, alive. Ask, spend, tell."""
+"""A live campaign: a budget, arms and a policy. Ask which arm to play, then tell the outcome."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, cast, overload
+from typing import Any, overload
 
 from bursar.campaign import events as kinds
 from bursar.campaign.audit import Verification, verify_campaign
@@ -21,14 +21,14 @@ from bursar.campaign.commands import (
     void_command,
 )
 from bursar.campaign.committer import Clock, Command, Committer, PendingCommand, SystemClock
-from bursar.campaign.config import Config, check_text
-from bursar.campaign.creation import check_arm_key, create_campaign, open_store
-from bursar.campaign.decision import Decision, DecisionBlock, make_decision
+from bursar.campaign.config import DEFAULT_POLICY, Config, check_text
+from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
+from bursar.campaign.decision import Decision, DecisionBlock, html_table, make_decision
 from bursar.campaign.explanation import Explanation, explain_decision
 from bursar.campaign.forecast import Forecast, make_forecast, make_forecast_input
-from bursar.campaign.outcomes import fits
+from bursar.campaign.outcomes import check_sum
 from bursar.campaign.records import OPEN
-from bursar.campaign.state import encode_snapshot
+from bursar.campaign.state import State, encode_snapshot
 from bursar.campaign.tokens import Grant, TokenSigner
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.campaign.views import ArmView, Status, make_arm_views, make_status
@@ -36,262 +36,38 @@ from bursar.errors import BudgetExhausted, BursarError, InvalidInput, NotActive,
 from bursar.ledger import Event, Store
 from bursar.money import Amount, Coin, Rounding
 
-__all__ = ["Campaign", "CampaignChanges", "CampaignViews"]
+__all__ = ["Campaign"]
 
-# ==== campaign.change
-# Changes of a running campaign: arms, budget, caps, pauses. Each is an event, and so audited.
-
-
-class CampaignChanges:
-    """The part of a campaign that changes its rules.
-
-    ``by`` says who asked for a change; ``if_version`` refuses it when others came in between.
-    """
-
-    name: str
-    coin: Coin
-    _committer: Committer
-
-    def add_arm(
-        self, key: str, max_cost: Amount, *, by: str = "", if_version: int | None = None
-    ) -> None:
-        """Add an arm; it is tried like any new one, and what others learned stays."""
-        units = self.coin.units(f"the most that {key!r} can cost", max_cost)
-        check_arm_key(key)
-        if units == 0:
-            raise InvalidInput(f"arm {key!r} must be able to cost something, got {max_cost!r}")
-        check_text("by", by)
-
-        def work(transaction: Transaction) -> None:
-            self._fresh(transaction, if_version)
-            if key in transaction.state.keys:
-                state = transaction.state.arms[transaction.state.keys[key]].state
-                raise InvalidInput(
-                    f"there is or was an arm {key!r} ({state}); keys are never used again"
-                )
-            transaction.append_event(kinds.ARM_ADDED, key=key, max_cost=units, by=by)
-
-        self._committer.execute(work)
-
-    def pause_arm(
-        self, key: str, *, by: str = "", reason: str = "", if_version: int | None = None
-    ) -> None:
-        """Choose an arm no more, for now; its open decisions go on."""
-        self._arm(key, kinds.ARM_PAUSED, ("active",), if_version, by=by, reason=reason)
-
-    def resume_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> None:
-        """Let a paused arm be chosen again."""
-        self._arm(key, kinds.ARM_RESUMED, ("paused",), if_version, by=by)
-
-    def retire_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> None:
-        """Choose an arm never again; outcomes that are still to come are booked."""
-        self._arm(key, kinds.ARM_RETIRED, ("active", "paused"), if_version, by=by)
-
-    def set_budget(self, budget: Amount, *, by: str = "", if_version: int | None = None) -> None:
-        """Raise or cut the budget; a cut below what is spent and held grants no more asks."""
-        self.change(budget=budget, by=by, if_version=if_version)
-
-    def set_cap(
-        self, scope: str, cap: Amount | None, *, by: str = "", if_version: int | None = None
-    ) -> None:
-        """Set what may be spent a "day" or on "arm:KEY"; None: as much as the budget allows."""
-        self.change(caps={scope: cap}, by=by, if_version=if_version)
-
-    def change(
-        self,
-        *,
-        budget: Amount | None = None,
-        caps: Mapping[str, Amount | None] | None = None,
-        by: str = "",
-        if_version: int | None = None,
-    ) -> None:
-        """Set the budget and caps in one go: all of it, or nothing if something is wrong."""
-        units = None if budget is None else self.coin.units("budget", budget)
-        limits = {
-            check_text("scope", scope): None
-            if cap is None
-            else self.coin.units(f"the cap of {scope}", cap)
-            for scope, cap in (caps or {}).items()
-        }
-        check_text("by", by)
-        for scope in limits:
-            if scope != "day" and not scope.startswith("arm:"):
-                raise InvalidInput(f"a cap is for 'day' or 'arm:KEY', got {scope!r}")
-
-        def work(transaction: Transaction) -> None:
-            self._fresh(transaction, if_version)
-            for scope in limits:
-                if scope != "day":
-                    transaction.arm(scope.removeprefix("arm:"))  # there must be one
-            if units is not None:
-                transaction.append_event(
-                    kinds.BUDGET_SET, budget=units, before=transaction.state.budget, by=by
-                )
-            for scope, cap in limits.items():
-                transaction.append_event(kinds.CAP_SET, scope=scope, cap=cap, by=by)
-
-        self._committer.execute(work)
-
-    def pause(self, *, by: str = "", if_version: int | None = None) -> None:
-        """Grant no asks until resumed; outcomes are still booked."""
-        self._whole(kinds.PAUSED, ("active",), if_version, by=by)
-
-    def resume(self, *, by: str = "", if_version: int | None = None) -> None:
-        """Grant asks again."""
-        self._whole(kinds.RESUMED, ("paused",), if_version, by=by)
-
-    def end(self, *, by: str = "", if_version: int | None = None) -> None:
-        """Close the campaign for good; outcomes are still booked."""
-        self._whole(kinds.CLOSED, ("active", "paused", "unreconciled"), if_version, by=by)
-
-    def reconcile(self, gap: Amount, *, by: str = "", if_version: int | None = None) -> None:
-        """After a restore: count what was spent since the backup, and go on."""
-        units = self.coin.units("gap", gap)
-        self._whole(kinds.RECONCILED, ("unreconciled",), if_version, gap=units, by=by)
-
-    def _arm(
-        self, key: str, kind: str, states: tuple[str, ...], if_version: int | None, **body: Any
-    ) -> None:
-        for name, text in (("key", key), *body.items()):
-            check_text(name, text)
-
-        def work(transaction: Transaction) -> None:
-            self._fresh(transaction, if_version)
-            arm = transaction.state.arms[transaction.arm(key)]
-            if arm.state in states:
-                transaction.append_event(kind, key=key, **body)
-            elif arm.state == "retired":
-                raise InvalidInput(f"arm {key!r} is retired for good; add another")
-
-        self._committer.execute(work)
-
-    def _whole(
-        self, kind: str, states: tuple[str, ...], if_version: int | None, **body: Any
-    ) -> None:
-        check_text("by", body["by"])
-
-        def work(transaction: Transaction) -> None:
-            self._fresh(transaction, if_version)
-            now = transaction.state.stored
-            fits(transaction.state, body.get("gap", 0))
-            if now in states:
-                transaction.append_event(kind, **body)
-            elif kind != now or kind not in (kinds.PAUSED, kinds.CLOSED):
-                raise NotActive(f"{self.name} is {now}; it cannot be {kind} now")
-
-        self._committer.execute(work)
-
-    def _fresh(self, transaction: Transaction, if_version: int | None) -> None:
-        if if_version is not None and if_version != transaction.state.version:
-            raise StaleVersion(
-                f"{self.name} has changed: its version is {transaction.state.version}, not {if_version};"
-                " look again, then change it"
-            )
-
-
-# ==== campaign.views
-# Looking at a campaign: its arms, why it decided so, what is to come, whether it adds up.
-
-
-class CampaignViews:
-    """The part of a campaign that looks and changes nothing."""
-
-    name: str
-    store: Store
-    _committer: Committer
-
-    def arms(self) -> list[ArmView]:
-        """Return every arm: counts, money, means and reward per cost with 95% intervals."""
-        return cast(
-            "list[ArmView]",
-            self._committer.execute(lambda transaction: make_arm_views(transaction.state)),
-        )
-
-    def status(self) -> Status:
-        """Return how the campaign stands: money, counts and rules of one moment."""
-        return cast(
-            Status,
-            self._committer.execute(
-                lambda transaction: make_status(transaction.state, transaction.now)
-            ),
-        )
-
-    def holds(self) -> list[Decision]:
-        """Return the decisions whose money is held, the oldest first."""
-
-        def work(transaction: Transaction) -> list[Decision]:
-            found = [one for one in transaction.state.decisions.values() if one.money in OPEN]
-            found.sort(key=lambda one: one.seq)
-            return [make_decision(transaction.state, one, replayed=False) for one in found]
-
-        return cast("list[Decision]", self._committer.execute(work))
-
-    def explain(self, decision: Decision | str) -> Explanation:
-        """Return why a decision was what it was, from the log as it was then.
-
-        The log before it is read again (from a snapshot if there is one that is old enough), and
-        the choice made once more; ``str()`` of what is returned says it in two sentences.
-        """
-        key = decision if isinstance(decision, str) else decision.id
-        return explain_decision(self.store, self.name, key)
-
-    def forecast(self, days: float | None = None) -> Forecast:
-        """Return what the rest of the budget may bring, and when it will be used up.
-
-        Parameters
-        ----------
-        days : float, optional
-            How far to look ahead; by default until nothing fits.
-        """
-        return make_forecast(self._committer.execute(make_forecast_input), days)
-
-    def verify(self, *, choices: bool = False) -> Verification:
-        """Check the whole log: hashes, money, snapshot, and the state in memory.
-
-        Raises CorruptLedger with the first event that is wrong.
-
-        Parameters
-        ----------
-        choices : bool
-            Make every choice once more, too, and compare it with the log.
-        """
-        live = self._committer.execute(
-            lambda transaction: (transaction.state.seq, encode_snapshot(transaction.state))
-        )
-        return verify_campaign(self.store, self.name, live, choices)
-
-
-DEFAULT = "omega-star-ucb:rho=0.25"
 _OUTCOME = frozenset(("decision", "cost", "reward", "report", "rounding", "token"))
 
 
-class Campaign(CampaignChanges, CampaignViews):
-    """A budget, arms and a policy: ask which arm to play, tell what it cost and brought.
+class Campaign:
+    """A budget, arms and a policy: ask which arm to play, then tell what it cost and earned.
 
     Parameters
     ----------
     name : str
-        What the store knows it by. With the name alone an existing campaign is opened.
+        Its name in the store. With the name alone an existing campaign is opened.
     budget : amount
-        What may be spent in all. Amounts are texts or Decimals; floats only where they are exact.
+        What may be spent in all. Amounts are texts or Decimals; floats only if they are exact.
     arms : mapping of str to amount
-        The arms and the most that each can cost.
+        The arms and the maximum cost of each.
     policy : str
         Slug of the policy.
     reward_range : (float, float)
-        The least and most that a decision can bring.
+        The least and greatest reward of a decision.
     storage : str or Store
         "memory", "sqlite:///file.db" or "postgresql://…".
     caps : mapping of str to amount
-        "day" and "arm:KEY": what may be spent a day (UTC), or on an arm.
+        "day" and "arm:KEY": what may be spent per day (UTC), or on an arm.
     currency, exponent
         See :class:`bursar.money.Coin`.
     clock : Clock
         Where the time comes from.
     by : str
-        Who makes it, for the audit.
+        Who creates it, for the audit.
     **rules
-        See :class:`bursar.campaign.config.Config`.
+        See :data:`bursar.campaign.config.RULES`.
 
     Examples
     --------
@@ -302,6 +78,8 @@ class Campaign(CampaignChanges, CampaignViews):
     >>> done = campaign.tell(decision, cost="0.0031", reward=0.8)
     >>> campaign.spent, campaign.held, campaign.available
     (Decimal('0.003100'), Decimal('0.000000'), Decimal('0.996900'))
+    >>> campaign
+    Campaign('llm', spent 0.003100 of 1.000000, 2 arms, omega-star-ucb:rho=0.25, active)
     """
 
     def __init__(
@@ -309,7 +87,7 @@ class Campaign(CampaignChanges, CampaignViews):
         name: str,
         budget: Amount | None = None,
         arms: Mapping[str, Amount] | None = None,
-        policy: str = DEFAULT,
+        policy: str = DEFAULT_POLICY,
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
         storage: str | Store = "memory",
@@ -324,18 +102,35 @@ class Campaign(CampaignChanges, CampaignViews):
         self.store = open_store(storage)
         self._owns_store = isinstance(storage, str)
         if (budget is None) != (arms is None):
-            raise InvalidInput("a new campaign has a budget and arms; give both, or neither")
+            raise InvalidInput("a new campaign needs a budget and arms; give both, or neither")
         if budget is not None and arms is not None:
-            config = Config.made(policy, Coin(exponent, currency), reward_range, rules)
             create_campaign(
-                self.store, name, config, budget, arms, caps or {}, self.clock.wall(), by
-            )
+                self.store, name,
+                Config.make(policy, Coin(exponent, currency), reward_range, rules),
+                budget=budget, arms=arms, caps=caps or {}, now=self.clock.wall(), by=by,
+            )  # fmt: skip
             TokenSigner(self.store)  # so that every backup has the secret, even the first
         self._committer = Committer(self.store, name, self.clock)
-        state = self._committer.state()
-        self.name, self.config, self.coin = name, state.config, state.config.coin
+        self.name, self.config = name, self._state.config
+        self.coin = self.config.coin
 
-    # asking and telling
+    def __repr__(self) -> str:
+        state, amount = self._state, self.coin.format
+        return (
+            f"Campaign({self.name!r}, spent {amount(state.spent)} of {amount(state.budget)},"
+            f" {len(state.arms)} arms, {self.config.policy}, {state.state})"
+        )
+
+    def _repr_html_(self) -> str:
+        state, amount = self._state, self.coin.format
+        return html_table({
+            "campaign": self.name, "state": state.state, "budget": amount(state.budget),
+            "spent": amount(state.spent), "held": amount(state.held),
+            "available": amount(state.available), "policy": self.config.policy,
+            "arms": ", ".join(arm.key for arm in state.arms),
+        })  # fmt: skip
+
+    # asking
 
     @overload
     def ask(
@@ -366,161 +161,58 @@ class Campaign(CampaignChanges, CampaignViews):
         exclude: Sequence[str] | None = None,
         context: dict[str, Any] | None = None,
     ) -> Decision | list[Decision]:
-        """Return the arm to play next, its money held; raise BudgetExhausted when nothing fits.
+        """Return the arm to play next and hold its cost; raise BudgetExhausted if no arm fits.
 
         Parameters
         ----------
         n : int, optional
-            Ask for so many at once, in one commit; fewer are returned if the budget ends on the
-            way.
+            Ask for n decisions in one commit; fewer are returned if the budget ends on the way.
         id : str, optional
             A name of your own for the decision: asking again with it returns the same one.
         among, exclude : sequence of str, optional
-            Choose only among these arms; not among those.
+            Arms to choose among; arms to leave out.
         context : dict, optional
-            What to note with the decision: plain data of at most 16 KiB.
+            What to record with the decision: plain data of at most 16 KiB.
         """
         if n is None:
-            one: Decision = self._committer.execute(ask_command(id, among, exclude, context))
-            return one
+            decision: Decision = self.execute(ask_command(id, among, exclude, context))
+            return decision
         if id is not None:
             raise InvalidInput("give n or id, not both: a batch has an id for each decision")
-        many: list[Decision] = self._committer.execute(ask_many_command(n, among, exclude, context))
-        return many
-
-    def tell(
-        self,
-        decision: Decision | str,
-        cost: Amount | None = None,
-        reward: float | None = None,
-        *,
-        report: str | None = None,
-        rounding: Rounding | None = None,
-        token: str | None = None,
-    ) -> Decision:
-        """Book what a decision cost and brought, together or in two calls; twice is once.
-
-        Parameters
-        ----------
-        decision : Decision or str
-            What ask() returned, or its id.
-        cost : amount, optional
-            What it did cost, even if that is more than was held.
-        reward : float, optional
-            What it brought; may come days later.
-        report : str, optional
-            A name of your own for this report, so that sending it again is told from another one.
-        rounding : {"up", "down", "nearest"}, optional
-            For costs with more digits than the campaign keeps.
-        token : str, optional
-            What :meth:`token` gave for the decision: with it, an outcome is booked even if a
-            restored backup does not know the decision any more.
-        """
-        grant = None if token is None else self._open_token(decision, token)
-        told: Decision = self._committer.execute(
-            tell_command(self.config, decision, cost, reward, report, rounding, grant)
-        )
-        return told
-
-    def token(self, decision: Decision) -> str:
-        """Return a word that vouches for a decision, should an older backup be restored."""
-        return self._signer.token(self.name, decision)
-
-    def _open_token(self, decision: Decision | str, token: str) -> Grant:
-        return self._signer.opened(self.name, decision_id(decision), token)
-
-    @cached_property
-    def _signer(self) -> TokenSigner:
-        return TokenSigner(self.store)
-
-    def tell_many(self, outcomes: Sequence[Mapping[str, Any]]) -> list[Decision | BursarError]:
-        """Book many outcomes in one commit: mappings with decision, cost, reward and report.
-
-        What a rule refuses comes back as the error in its place; the others are booked.
-        """
-        return self.execute_batch([self._told(one) for one in outcomes])
-
-    def _told(self, one: Mapping[str, Any]) -> Command:
-        if "decision" not in one or not _OUTCOME.issuperset(one):
-            raise InvalidInput(
-                "an outcome has decision, cost, reward, report, rounding and token,"
-                f" got {', '.join(map(repr, one)) or 'nothing'}"
-            )
-        token, told = one.get("token"), {key: one[key] for key in one if key != "token"}
-        grant = None if token is None else self._open_token(one["decision"], token)
-        return tell_command(self.config, **told, grant=grant)
-
-    def execute(self, command: Command) -> Any:
-        """Run a command of :mod:`bursar.campaign.commands`, commit it and return its result."""
-        return self._committer.execute(command)
-
-    def submit(self, pending: PendingCommand, urgent: bool, limit: int) -> None:
-        """Queue a command for a caller on an event loop; see :meth:`Committer.submit`."""
-        self._committer.submit(pending, urgent, limit)
-
-    @property
-    def waiting(self) -> int:
-        """How many commands are queued."""
-        return len(self._committer)
-
-    def execute_batch(self, commands: Sequence[Command]) -> list[Any]:
-        """Run many commands in one commit; return the result of each, or the error it raised.
-
-        If the commit fails, every place has that error.
-        """
-        return self._committer.execute_batch(commands)
-
-    def confirm(self, decision: Decision | str) -> Decision:
-        """Say that the money of a decision is about to be spent (campaigns with ask_ttl)."""
-        return cast(Decision, self._committer.execute(confirm_command(decision)))
-
-    def void(self, decision: Decision | str, reason: str = "not used", *, by: str = "") -> Decision:
-        """Give the hold of a decision back: it was not used."""
-        return cast(Decision, self._committer.execute(void_command(decision, reason, by)))
-
-    def void_many(
-        self, decisions: Sequence[Decision | str], reason: str = "not used", *, by: str = ""
-    ) -> list[Decision | BursarError]:
-        """Give many holds back in one commit; what a rule refuses comes back as the error."""
-        return self.execute_batch([void_command(one, reason, by) for one in decisions])
-
-    def correct(
-        self,
-        decision: Decision | str,
-        cost: Amount | None = None,
-        reward: float | None = None,
-        reason: str = "",
-        *,
-        by: str = "",
-    ) -> Decision:
-        """Put an outcome right that was told wrongly; the first telling stays in the log."""
-        work = correct_command(self.config, decision, cost, reward, reason, by)
-        return cast(Decision, self._committer.execute(work))
-
-    def decision(self, id: str) -> Decision:
-        """Return a decision as it stands now."""
-        return cast(Decision, self._committer.execute(decision_command(id)))
-
-    def expire(self) -> int:
-        """End what is overdue now, and return how many; every ask and tell does so as well."""
-        return cast(int, self._committer.execute(release_expired))
+        decisions: list[Decision] = self.execute(ask_many_command(n, among, exclude, context))
+        return decisions
 
     @contextmanager
     def decide(self, **options: Any) -> Iterator[DecisionBlock]:
-        """Ask, and settle by itself: ``with campaign.decide() as d: d.settle(cost=…, reward=…)``.
+        """Ask in a block that reports: ``with campaign.decide() as d: d.settle(cost=…, reward=…)``.
 
-        If the body raises, what it settled so far is told, or the hold is given back.
+        If the body raises, what it settled so far is reported, or the hold is released.
         """
-        settling = DecisionBlock(self, self.ask(**options))
+        DecisionBlock.check_options(options)
+        block = DecisionBlock(self.ask(**options), self._check_outcome)
         try:
-            yield settling
+            yield block
         except BaseException as error:
-            settling.abandon(error)
+            with block.keep_error(error):
+                if block.outcome:
+                    self.tell(block.decision, **block.outcome)
+                else:
+                    self.void(block.decision, reason=block.reason(error))
             raise
-        settling.finish()
+        block.check_settled()
+        self.tell(block.decision, **block.outcome)
+
+    def _check_outcome(self, cost: Amount | None, reward: float | None) -> None:
+        if cost is not None:
+            self.coin.units("cost", cost)
+        if reward is not None:
+            self.config.check_reward(reward)
 
     def run(self, play: Callable[[str], tuple[Amount, float]], most: int | None = None) -> int:
-        """Play until the budget is spent: ``play(arm)`` returns what it cost and brought."""
+        """Play until the budget is used up; ``play(arm)`` returns its cost and reward.
+
+        At most ``most`` decisions are made; their number is returned.
+        """
         done = 0
         while most is None or done < most:
             try:
@@ -532,62 +224,384 @@ class Campaign(CampaignChanges, CampaignViews):
             done += 1
         return done
 
-    # looking
+    # outcomes
+
+    def tell(
+        self,
+        decision: Decision | str,
+        cost: Amount | None = None,
+        reward: float | None = None,
+        *,
+        report: str | None = None,
+        rounding: Rounding | None = None,
+        token: str | None = None,
+    ) -> Decision:
+        """Record what a decision cost and earned, in one call or two; a repeat counts once.
+
+        Parameters
+        ----------
+        decision : Decision or str
+            What ask() returned, or its id.
+        cost : amount, optional
+            What it cost, even if that is more than was held.
+        reward : float, optional
+            What it earned; may come days later.
+        report : str, optional
+            A name of your own for this report, so that a retry is told from another report.
+        rounding : {"up", "down", "nearest"}, optional
+            For costs with more digits than the campaign keeps.
+        token : str, optional
+            What :meth:`token` returned for the decision: with it, an outcome is recorded even if
+            the ledger was restored from a backup that does not have the decision.
+        """
+        grant = None if token is None else self._open_token(decision, token)
+        found: Decision = self.execute(
+            tell_command(self.config, decision, cost, reward, report, rounding, grant)
+        )
+        return found
+
+    def tell_many(self, outcomes: Sequence[Mapping[str, Any]]) -> list[Decision | BursarError]:
+        """Record many outcomes in one commit: mappings with decision, cost, reward and report.
+
+        An outcome that is refused has its error in the list; the others are recorded.
+        """
+        return self.execute_batch([self._tell_command(one) for one in outcomes])
+
+    def _tell_command(self, outcome: Mapping[str, Any]) -> Command:
+        if "decision" not in outcome or not _OUTCOME.issuperset(outcome):
+            raise InvalidInput(
+                "an outcome has decision, cost, reward, report, rounding and token,"
+                f" got {', '.join(map(repr, outcome)) or 'nothing'}"
+            )
+        given = dict(outcome)
+        token = given.pop("token", None)
+        grant = None if token is None else self._open_token(given["decision"], token)
+        return tell_command(self.config, **given, grant=grant)
+
+    def confirm(self, decision: Decision | str) -> Decision:
+        """Confirm that a decision is about to be used (campaigns with ask_ttl)."""
+        found: Decision = self.execute(confirm_command(decision))
+        return found
+
+    def void(self, decision: Decision | str, reason: str = "not used", *, by: str = "") -> Decision:
+        """Release the hold of a decision that was not used."""
+        found: Decision = self.execute(void_command(decision, reason, by))
+        return found
+
+    def void_many(
+        self, decisions: Sequence[Decision | str], reason: str = "not used", *, by: str = ""
+    ) -> list[Decision | BursarError]:
+        """Release many holds in one commit; one that is refused has its error in the list."""
+        return self.execute_batch([void_command(one, reason, by) for one in decisions])
+
+    def correct(
+        self,
+        decision: Decision | str,
+        cost: Amount | None = None,
+        reward: float | None = None,
+        reason: str = "",
+        *,
+        by: str = "",
+    ) -> Decision:
+        """Replace an outcome that was wrong; the first report stays in the log."""
+        found: Decision = self.execute(
+            correct_command(self.config, decision, cost, reward, reason, by)
+        )
+        return found
+
+    def expire(self) -> int:
+        """End overdue holds now, and return how many; every ask and tell does so as well."""
+        ended: int = self.execute(release_expired)
+        return ended
+
+    def token(self, decision: Decision) -> str:
+        """Return a signed token with which the decision can be settled after a restore."""
+        return self._signer.sign(self.name, decision)
+
+    def _open_token(self, decision: Decision | str, token: str) -> Grant:
+        return self._signer.open(self.name, decision_id(decision), token)
+
+    @cached_property
+    def _signer(self) -> TokenSigner:
+        return TokenSigner(self.store)
+
+    # reading
+
+    def decision(self, id: str) -> Decision:
+        """Return a decision as it stands now."""
+        found: Decision = self.execute(decision_command(id))
+        return found
+
+    def holds(self) -> list[Decision]:
+        """Return the decisions whose money is held, the oldest first."""
+
+        def command(transaction: Transaction) -> list[Decision]:
+            state = transaction.state
+            found = [one for one in state.decisions.values() if one.money in OPEN]
+            found.sort(key=lambda one: one.seq)
+            return [make_decision(state, one, replayed=False) for one in found]
+
+        found: list[Decision] = self.execute(command)
+        return found
+
+    def arms(self) -> list[ArmView]:
+        """Return every arm: counts, money, means and reward per cost with 95% intervals."""
+        found: list[ArmView] = self.execute(lambda transaction: make_arm_views(transaction.state))
+        return found
+
+    def status(self) -> Status:
+        """Return how the campaign stands: its money, counts and rules at one moment."""
+        found: Status = self.execute(
+            lambda transaction: make_status(transaction.state, transaction.now)
+        )
+        return found
+
+    def explain(self, decision: Decision | str) -> Explanation:
+        """Return why a decision was made, from the log as it was then.
+
+        The log before it is read again (from a snapshot if there is an old enough one), and the
+        choice is made once more; ``str()`` of the result explains it in two sentences.
+        """
+        key = decision if isinstance(decision, str) else decision.id
+        return explain_decision(self.store, self.name, key)
+
+    def forecast(self, days: float | None = None) -> Forecast:
+        """Return what the rest of the budget may earn, and when it will be used up.
+
+        Parameters
+        ----------
+        days : float, optional
+            How far to look ahead; by default until no arm fits.
+        """
+        return make_forecast(self.execute(make_forecast_input), days)
+
+    def verify(self, *, choices: bool = False) -> Verification:
+        """Check the whole log: hashes, money, snapshot, and the state in memory.
+
+        Raises CorruptLedger with the first event that is wrong.
+
+        Parameters
+        ----------
+        choices : bool
+            Make every choice once more, too, and compare it with the log.
+        """
+        live = self.execute(
+            lambda transaction: (transaction.state.seq, encode_snapshot(transaction.state))
+        )
+        return verify_campaign(self.store, self.name, live, choices)
+
+    def events(self, after: int = 0) -> Iterator[Event]:
+        """Yield the events of the log after a number, in order."""
+        for event, _ in self.store.read(self.name, after):
+            kinds.check_kind(event)
+            yield event
+
+    @property
+    def _state(self) -> State:
+        return self._committer.state()
 
     @property
     def budget(self) -> Decimal:
         """What may be spent in all."""
-        return self.coin.amount(self._committer.state().budget)
+        return self.coin.amount(self._state.budget)
 
     @property
     def spent(self) -> Decimal:
-        """What was spent: outcomes told, and holds that lapsed."""
-        return self.coin.amount(self._committer.state().spent)
+        """What was spent: reported costs, and holds that lapsed."""
+        return self.coin.amount(self._state.spent)
 
     @property
     def held(self) -> Decimal:
         """What open decisions hold."""
-        return self.coin.amount(self._committer.state().held)
+        return self.coin.amount(self._state.held)
 
     @property
     def available(self) -> Decimal:
         """What is left; below 0 after overruns, or after the budget was cut."""
-        return self.coin.amount(self._committer.state().available)
+        return self.coin.amount(self._state.available)
 
     @property
     def overrun(self) -> Decimal:
-        """What costs exceeded their holds by."""
-        return self.coin.amount(self._committer.state().overrun)
+        """The sum by which costs exceeded their holds."""
+        return self.coin.amount(self._state.overrun)
 
     @property
     def state(self) -> str:
         """active, paused, overdrawn, exhausted, unreconciled or closed."""
-        return self._committer.state().state
+        return self._state.state
 
     @property
     def open(self) -> int:
-        """How many decisions wait for an outcome."""
-        return len(self._committer.state().decisions)
+        """The number of decisions that wait for an outcome."""
+        return len(self._state.decisions)
 
     @property
     def version(self) -> int:
         """Number of the last change of rules, for changes that must not cross others."""
-        return self._committer.state().version
+        return self._state.version
 
     @property
     def alarms(self) -> list[str]:
         """What an operator should know: clocks that were set, policies that failed."""
-        return [*self._committer.trusted.alarms, *self._committer.state().flags]
+        return [*self._committer.trusted.alarms, *self._state.flags]
+
+    # changing rules: each is an event. `by` says who changes them, and `if_version` refuses
+    # the change if there was another one since that version
+
+    def add_arm(
+        self, key: str, max_cost: Amount, *, by: str = "", if_version: int | None = None
+    ) -> None:
+        """Add an arm; it is tried like any new one, and what others learned stays."""
+        body = {"key": key, "max_cost": check_arm(self.coin, key, max_cost), "by": by}
+        check_text("by", by)
+
+        def command(transaction: Transaction) -> None:
+            self._check_version(transaction, if_version)
+            state = transaction.state
+            if key in state.keys:
+                raise InvalidInput(
+                    f"there is or was an arm {key!r} ({state.arms[state.keys[key]].state});"
+                    " keys are never used again"
+                )
+            transaction.append_event(kinds.ARM_ADDED, body)
+
+        self.execute(command)
+
+    def pause_arm(
+        self, key: str, *, by: str = "", reason: str = "", if_version: int | None = None
+    ) -> None:
+        """Stop choosing an arm for now; its open decisions go on."""
+        self._change_arm(kinds.ARM_PAUSED, ("active",), if_version, key=key, by=by, reason=reason)
+
+    def resume_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> None:
+        """Let a paused arm be chosen again."""
+        self._change_arm(kinds.ARM_RESUMED, ("paused",), if_version, key=key, by=by)
+
+    def retire_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> None:
+        """Stop choosing an arm for good; outcomes of its open decisions are still recorded."""
+        self._change_arm(kinds.ARM_RETIRED, ("active", "paused"), if_version, key=key, by=by)
+
+    def _change_arm(
+        self, kind: str, states: tuple[str, ...], if_version: int | None, **body: str
+    ) -> None:
+        for name, text in body.items():
+            check_text(name, text)
+
+        def command(transaction: Transaction) -> None:
+            self._check_version(transaction, if_version)
+            arm = transaction.state.arms[transaction.arm_number(body["key"])]
+            if arm.state in states:
+                transaction.append_event(kind, body)
+            elif arm.state == "retired":
+                raise InvalidInput(f"arm {arm.key!r} is retired for good; add another")
+
+        self.execute(command)
+
+    def set_budget(self, budget: Amount, *, by: str = "", if_version: int | None = None) -> None:
+        """Raise or cut the budget; below what is spent and held no more asks are granted."""
+        self.change(budget=budget, by=by, if_version=if_version)
+
+    def set_cap(
+        self, scope: str, cap: Amount | None, *, by: str = "", if_version: int | None = None
+    ) -> None:
+        """Set what may be spent per "day" or on "arm:KEY"; None removes the cap."""
+        self.change(caps={scope: cap}, by=by, if_version=if_version)
+
+    def change(
+        self,
+        *,
+        budget: Amount | None = None,
+        caps: Mapping[str, Amount | None] | None = None,
+        by: str = "",
+        if_version: int | None = None,
+    ) -> None:
+        """Set the budget and caps in one commit: all of them, or none if one is refused."""
+        units = None if budget is None else self.coin.units("budget", budget)
+        limits = {
+            check_scope(scope): None if cap is None else self.coin.units(f"the cap of {scope}", cap)
+            for scope, cap in (caps or {}).items()
+        }
+        check_text("by", by)
+
+        def command(transaction: Transaction) -> None:
+            self._check_version(transaction, if_version)
+            for scope in limits:
+                if scope != "day":
+                    transaction.arm_number(scope.removeprefix("arm:"))  # it must exist
+            if units is not None:
+                body = {"budget": units, "before": transaction.state.budget, "by": by}
+                transaction.append_event(kinds.BUDGET_SET, body)
+            for scope, cap in limits.items():
+                transaction.append_event(kinds.CAP_SET, {"scope": scope, "cap": cap, "by": by})
+
+        self.execute(command)
+
+    def pause(self, *, by: str = "", if_version: int | None = None) -> None:
+        """Grant no asks until resumed; outcomes are still recorded."""
+        self._change_state(kinds.PAUSED, ("active",), if_version, by=by)
+
+    def resume(self, *, by: str = "", if_version: int | None = None) -> None:
+        """Grant asks again."""
+        self._change_state(kinds.RESUMED, ("paused",), if_version, by=by)
+
+    def end(self, *, by: str = "", if_version: int | None = None) -> None:
+        """End the campaign for good: its state is closed, and outcomes are still recorded."""
+        self._change_state(kinds.CLOSED, ("active", "paused", "unreconciled"), if_version, by=by)
+
+    def reconcile(self, gap: Amount, *, by: str = "", if_version: int | None = None) -> None:
+        """After a restore, count what was spent since the backup, and go on."""
+        units = self.coin.units("gap", gap)
+        self._change_state(kinds.RECONCILED, ("unreconciled",), if_version, gap=units, by=by)
+
+    def _change_state(
+        self, kind: str, states: tuple[str, ...], if_version: int | None, **body: Any
+    ) -> None:
+        check_text("by", body["by"])
+
+        def command(transaction: Transaction) -> None:
+            self._check_version(transaction, if_version)
+            now = transaction.state.stored
+            check_sum(transaction.state, body.get("gap", 0))
+            if now in states:
+                transaction.append_event(kind, body)
+            elif kind != now or kind not in (kinds.PAUSED, kinds.CLOSED):  # a repeat is no error
+                raise NotActive(f"{self.name} is {now}; it cannot be {kind} now")
+
+        self.execute(command)
+
+    def _check_version(self, transaction: Transaction, if_version: int | None) -> None:
+        version = transaction.state.version
+        if if_version is not None and if_version != version:
+            raise StaleVersion(
+                f"{self.name} has changed: its version is {version}, not {if_version};"
+                " look again, then change it"
+            )
 
     def trust_clock(self) -> None:
-        """Say that the time of day is right, after an alarm that it was set: holds expire again."""
+        """Trust the time of day after an alarm that it was set: holds expire again."""
         self._committer.trusted.trust()
 
-    def events(self, after: int = 0) -> Iterator[Event]:
-        """Yield what happened, in order."""
-        for event, _ in self.store.read(self.name, after):
-            kinds.check_kind(event)
-            yield event
+    # commands
+
+    def execute(self, command: Command) -> Any:
+        """Run a command of :mod:`bursar.campaign.commands`, commit it and return its result."""
+        return self._committer.execute(command)
+
+    def execute_batch(self, commands: Sequence[Command]) -> list[Any]:
+        """Run many commands in one commit; return the result of each, or the error it raised.
+
+        If the commit fails, every place has that error.
+        """
+        return self._committer.execute_batch(commands)
+
+    def submit(self, pending: PendingCommand, urgent: bool, limit: int) -> None:
+        """Queue a command for a caller on an event loop; see :meth:`Committer.submit`."""
+        self._committer.submit(pending, urgent, limit)
+
+    @property
+    def waiting(self) -> int:
+        """The number of commands in the queue."""
+        return len(self._committer)
 
     def close(self) -> None:
         """Commit what is queued; close the store if this campaign opened it."""

@@ -1,6 +1,6 @@
-"""What a call does in a transaction: checked at once, done when its transaction has come.
+"""Commands: what a call does in a transaction. Arguments are checked when a command is made.
 
-A campaign serves one such work at a time, a service many with one commit.
+An embedded campaign runs one command at a time; the service commits many of them together.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bursar.campaign import holds, outcomes
 from bursar.campaign.committer import Command
 from bursar.campaign.config import Config
 from bursar.campaign.decision import Decision, make_decision
-from bursar.campaign.holds import ANY, AskOptions, make_ask_options
+from bursar.campaign.holds import ANY, make_ask_options
 from bursar.campaign.tokens import Grant
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, InvalidInput, UnknownDecision
@@ -34,16 +34,16 @@ __all__ = [
     "void_command",
 ]
 
-_CHANCE = random.Random()
-os.register_at_fork(after_in_child=_CHANCE.seed)  # else both would make the same ids
+_RANDOM = random.Random()
+os.register_at_fork(after_in_child=_RANDOM.seed)  # else both would make the same ids
 
 
 def new_id() -> str:
-    """Return a name for a decision that nobody has used.
+    """Return a new id for a decision.
 
     Time comes first, as in UUIDv7, so that neighbours in time are neighbours in an index.
     """
-    return f"{time.time_ns() // 1_000_000 << 80 | _CHANCE.getrandbits(80):032x}"
+    return f"{time.time_ns() // 1_000_000 << 80 | _RANDOM.getrandbits(80):032x}"
 
 
 def ask_command(
@@ -52,19 +52,19 @@ def ask_command(
     exclude: Sequence[str] | None = None,
     context: dict[str, Any] | None = None,
 ) -> Command:
-    """Return the work of an ask; it results in a Decision."""
-    want = (
+    """Return the command of an ask; it returns a Decision."""
+    options = (
         ANY
         if among is None and exclude is None and context is None
         else make_ask_options(among, exclude, context)
     )
-    key, new = (new_id(), True) if id is None else (_checked_id(id), False)
+    key, new = (new_id(), True) if id is None else (_check_new_id(id), False)
 
-    def work(transaction: Transaction) -> Decision:
-        choice, replayed = holds.ask(transaction, key, want, new)
-        return make_decision(transaction.state, choice, replayed)
+    def command(transaction: Transaction) -> Decision:
+        record, replayed = holds.ask(transaction, key, options, new)
+        return make_decision(transaction.state, record, replayed)
 
-    return work
+    return command
 
 
 def ask_many_command(
@@ -74,31 +74,26 @@ def ask_many_command(
     context: dict[str, Any] | None = None,
     ids: Sequence[str] | None = None,
 ) -> Command:
-    """Return the work of many asks; it results in a list, shorter if the budget ends on the way."""
+    """Return the command of many asks; it returns a list, shorter if the budget ends on the way."""
     count = check_int("n", n, 1, "how many decisions to ask for")
-    keys = None if ids is None else [_checked_id(one) for one in ids]
+    keys = None if ids is None else [_check_new_id(one) for one in ids]
     if keys is not None and (len(keys) != count or len(set(keys)) != count):
-        raise InvalidInput(f"ids must be {count} different ids, one a decision, got {len(keys)}")
-    want = make_ask_options(among, exclude, context)
-    return lambda transaction: _several(
-        transaction, keys or [new_id() for _ in range(count)], want, not keys
-    )
+        raise InvalidInput(f"ids must be {count} different ids, one per decision, got {len(keys)}")
+    options = make_ask_options(among, exclude, context)
 
+    def command(transaction: Transaction) -> list[Decision]:
+        granted: list[Decision] = []
+        for key in keys or [new_id() for _ in range(count)]:
+            try:
+                record, replayed = holds.ask(transaction, key, options, not keys)
+            except BursarError:  # what was granted before it stays granted
+                if not granted:
+                    raise
+                break
+            granted.append(make_decision(transaction.state, record, replayed))
+        return granted
 
-def _several(
-    transaction: Transaction, keys: Sequence[str], want: AskOptions, new: bool
-) -> list[Decision]:
-    granted: list[Decision] = []
-    for key in keys:
-        try:
-            granted.append(
-                make_decision(transaction.state, *holds.ask(transaction, key, want, new))
-            )
-        except BursarError:  # those that were granted are not lost with the one that was not
-            if not granted:
-                raise
-            break
-    return granted
+    return command
 
 
 def tell_command(
@@ -110,26 +105,26 @@ def tell_command(
     rounding: Rounding | None = None,
     grant: Grant | None = None,
 ) -> Command:
-    """Return the work of an outcome; it results in a Decision."""
+    """Return the command of an outcome; it returns a Decision."""
     units = None if cost is None else config.coin.units("cost", cost, rounding)
-    brought = reward if reward is None or type(reward) is float else check_number("reward", reward)
+    number = reward if reward is None or type(reward) is float else check_number("reward", reward)
     key = decision.id if type(decision) is Decision else decision_id(decision)
 
-    def work(transaction: Transaction) -> Decision:
-        choice, replayed = outcomes.tell(transaction, key, units, brought, report, grant)
-        return make_decision(transaction.state, choice, replayed)
+    def command(transaction: Transaction) -> Decision:
+        record, replayed = outcomes.tell(transaction, key, units, number, report, grant)
+        return make_decision(transaction.state, record, replayed)
 
-    return work
+    return command
 
 
 def confirm_command(decision: Decision | str) -> Command:
-    """Return the work of a confirmation; it results in a Decision."""
+    """Return the command of a confirmation; it returns a Decision."""
     key = decision_id(decision)
     return lambda transaction: make_decision(transaction.state, *outcomes.confirm(transaction, key))
 
 
 def void_command(decision: Decision | str, reason: str = "not used", by: str = "") -> Command:
-    """Return the work of giving a hold back; it results in a Decision."""
+    """Return the command that releases a hold; it returns a Decision."""
     key = decision_id(decision)
     return lambda transaction: make_decision(
         transaction.state, *outcomes.void(transaction, key, reason, by)
@@ -144,26 +139,27 @@ def correct_command(
     reason: str = "",
     by: str = "",
 ) -> Command:
-    """Return the work of a correction; it results in a Decision."""
+    """Return the command of a correction; it returns a Decision."""
     units = None if cost is None else config.coin.units("cost", cost)
-    brought = None if reward is None else check_number("reward", reward)
+    number = None if reward is None else check_number("reward", reward)
     key = decision_id(decision)
-    return lambda transaction: make_decision(
-        transaction.state,
-        outcomes.correct(transaction, key, units, brought, reason, by),
-        replayed=False,
-    )
+
+    def command(transaction: Transaction) -> Decision:
+        record = outcomes.correct(transaction, key, units, number, reason, by)
+        return make_decision(transaction.state, record, replayed=False)
+
+    return command
 
 
 def decision_command(decision: str) -> Command:
-    """Return the work of looking at a decision; it results in a Decision."""
+    """Return the command that reads a decision; it returns a Decision."""
     key = decision_id(decision)
     return lambda transaction: make_decision(
-        transaction.state, transaction.known(key)[0], replayed=False
+        transaction.state, transaction.get_decision(key)[0], replayed=False
     )
 
 
-def _checked_id(given: str) -> str:
+def _check_new_id(given: str) -> str:
     if not isinstance(given, str) or not 1 <= len(given) <= 128 or not given.isprintable():
         raise InvalidInput(f"id must be a text of 1 to 128 printable characters, got {given!r}")
     return given
@@ -175,5 +171,5 @@ def decision_id(decision: Decision | str) -> str:
     if not isinstance(found, str):
         raise InvalidInput(f"a decision is what ask() returned, or its id, got {decision!r}")
     if not 1 <= len(found) <= 128 or not found.isprintable():  # a database might not take it
-        raise UnknownDecision(f"nobody ever made a decision {found[:200]!r}: it cannot be an id")
+        raise UnknownDecision(f"no decision has the id {found[:200]!r}: it is not a valid id")
     return found

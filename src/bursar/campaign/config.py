@@ -1,10 +1,15 @@
-"""What a campaign is told when it is made: checked once, kept in its first event."""
+"""The rules of a campaign: declared once here, checked once, and kept in its first event.
+
+:data:`RULES` has the type, default, limits and help of each rule. The HTTP schema, the options of
+``bursar campaign create`` and the dashboard's form are made from it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, fields, replace
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from bursar.errors import InvalidInput, nearest
 from bursar.money import Coin
@@ -12,9 +17,70 @@ from bursar.policies import Policy
 from bursar.policies import policy as policy_of
 from bursar.validation import check_int, check_number
 
-__all__ = ["Config", "check_text", "printable"]
+__all__ = ["DEFAULT_POLICY", "RULES", "Config", "Rule", "check_text", "printable"]
 
+DEFAULT_POLICY = "omega-star-ucb:rho=0.25"
 _DAY = 86_400.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One rule of a campaign.
+
+    Attributes
+    ----------
+    name, label, help : str
+        Its name in Python, HTTP and the shell; its label in a form; a sentence for users.
+    type : type
+        str, int or float.
+    optional : bool
+        Whether it may be None.
+    choices : tuple of str
+        The values it may have; empty if there are too many to list.
+    default : object
+        Its value unless another is given.
+    limits : dict
+        Bounds as JSON Schema names them: ge, gt, le, lt, max_length. ``most`` is a bound of the
+        HTTP API only.
+    """
+
+    name: str = ""
+    label: str
+    help: str
+    type: Any = str
+    optional: bool = False
+    choices: tuple[str, ...] = ()
+    default: Any = None
+    limits: dict[str, float]
+    most: int | None = None
+
+    def check(self, value: Any) -> None:
+        """Raise InvalidInput if the rule cannot have this value."""
+        if value is None and self.optional:
+            return
+        if self.choices:
+            if value not in self.choices:
+                *others, last = (repr(one) for one in self.choices)
+                words = f"{', '.join(others)} or {last}"
+                raise InvalidInput(f"{self.name} must be {words}, got {value!r}")
+        elif self.type is str:
+            if not isinstance(value, str):
+                raise InvalidInput(f"{self.name} must be a text, got {value!r}")
+        elif self.type is int:
+            check_int(self.name, value, int(self.limits["ge"]), f"{self.default:,} by default")
+        else:
+            self._check_float(check_number(self.name, value))
+
+    def _check_float(self, number: float) -> None:
+        if "gt" in self.limits and not self.limits["gt"] < number < self.limits["lt"]:
+            raise InvalidInput(f"{self.name} must be a number of seconds above 0, got {number!r}")
+        if "ge" in self.limits and not self.limits["ge"] <= number <= self.limits["le"]:
+            raise InvalidInput(f"{self.name} must be a share in [0, 1], got {number!r}")
+
+
+def _rule(default: Any, label: str, help: str, most: int | None = None, **limits: float) -> Any:
+    rule = Rule(label=label, help=help, limits=limits, most=most)
+    return field(default=default, metadata={"rule": rule})
 
 
 @dataclass(frozen=True)
@@ -28,98 +94,93 @@ class Config:
     coin : Coin
         Currency and smallest unit.
     reward_range : (float, float)
-        The least and most that one decision can bring, in the user's units.
-    hold : str
-        What an ask reserves: "max", the most its arm can cost, or "quantile:0.99", what its costs
-        exceeded in 1% of cases so far (never more than the most).
-    ask_ttl : float or None
-        Seconds after which a decision that was not confirmed is released; None: no confirmation.
-    hold_ttl : float
-        Seconds after which a decision without its cost lapses.
-    on_lapse : {"charge", "release"}
-        Whether a lapsed hold counts as spent, the safe rule, or is given back.
-    reward_ttl : float
-        Seconds within which a reward is learned from.
-    default_reward : float or None
-        What counts as the reward if none came in time; None: nothing is learned.
-    max_open : int
-        Decisions that may wait for their outcome at the same time.
-    overruns : int
-        Costs above their hold after which an arm is paused; 0: never.
-    on_failure : {"uniform", "refuse"}
-        What an ask does when the policy fails: any arm that fits, or none.
-    patience : float
-        Seconds that the policy may take for a choice; a slower one stands, and is flagged.
-    on_change : {"flag", "reset", "ignore"}
-        What happens when the mean cost or reward of an arm is found to have changed: it is shown,
-        or the arm is learned anew as well, or nobody looks.
-    explore : float
-        Share of asks that go to an arm at random, so that a replay can answer what-if questions.
-    min_cost : str or None
-        A lower bound of the mean costs, for the policies that need one.
-    seed : int
-        Same seed and same log, same choices.
+        The least and greatest reward of one decision, in the user's units.
+
+    All others are described in :data:`RULES`.
     """
 
     policy: str
     coin: Coin = field(default_factory=Coin)
     reward_range: tuple[float, float] = (0.0, 1.0)
-    hold: str = "max"
-    ask_ttl: float | None = None
-    hold_ttl: float = _DAY
-    on_lapse: Literal["charge", "release"] = "charge"
-    reward_ttl: float = 7 * _DAY
-    default_reward: float | None = None
-    max_open: int = 10_000
-    overruns: int = 3
-    on_failure: Literal["uniform", "refuse"] = "uniform"
-    patience: float = 1.0
-    on_change: Literal["flag", "reset", "ignore"] = "flag"
-    explore: float = 0.0
-    min_cost: str | None = None
-    seed: int = 0
+    hold: str = _rule(
+        "max", "Hold of an ask",
+        "What an ask reserves: max, the maximum cost of its arm, or quantile:0.99 of its costs.",
+        max_length=50,
+    )  # fmt: skip
+    ask_ttl: float | None = _rule(
+        None, "Seconds to confirm an ask",
+        "Seconds until an unconfirmed decision is released; by default none needs confirmation.",
+        gt=0, lt=1e10,
+    )  # fmt: skip
+    hold_ttl: float = _rule(
+        _DAY, "Seconds until a hold lapses",
+        "Seconds until the hold of a decision without a cost lapses; 86400 is one day.",
+        gt=0, lt=1e10,
+    )  # fmt: skip
+    on_lapse: Literal["charge", "release"] = _rule(
+        "charge", "A lapsed hold",
+        "What a lapsed hold does: charge counts it as spent, the safe rule; release frees it.",
+    )  # fmt: skip
+    reward_ttl: float = _rule(
+        7 * _DAY, "Seconds to report a reward",
+        "Seconds within which a reward is learned from; 604800 is seven days.",
+        gt=0, lt=1e10,
+    )  # fmt: skip
+    default_reward: float | None = _rule(
+        None, "Default reward",
+        "Reward that counts if none was reported in time; by default nothing is learned.",
+    )  # fmt: skip
+    max_open: int = _rule(
+        10_000, "Maximum of open decisions",
+        "Decisions that may wait for their outcome at the same time.", most=1_000_000, ge=1,
+    )  # fmt: skip
+    overruns: int = _rule(
+        3, "Overruns until an arm is paused",
+        "Costs above their hold after which an arm is paused; 0 means never.",
+        most=1_000_000, ge=0,
+    )  # fmt: skip
+    on_failure: Literal["uniform", "refuse"] = _rule(
+        "uniform", "When the policy fails",
+        "What an ask does if the policy fails: uniform chooses any arm that fits, refuse none.",
+    )  # fmt: skip
+    patience: float = _rule(
+        1.0, "Seconds for a choice",
+        "Seconds that the policy may take for a choice; a slower one counts, but is flagged.",
+        gt=0, lt=1e10,
+    )  # fmt: skip
+    on_change: Literal["flag", "reset", "ignore"] = _rule(
+        "flag", "When an arm changes",
+        "If the mean cost or reward of an arm changes: flag it, reset what was learned, or ignore.",
+    )  # fmt: skip
+    explore: float = _rule(
+        0.0, "Share of random asks",
+        "Share of asks that choose an arm at random, so that bursar replay can compare policies.",
+        ge=0, le=1,
+    )  # fmt: skip
+    min_cost: str | None = _rule(
+        None, "Lower bound on mean cost",
+        "Lower bound on the mean cost of every arm (required by some policies).", max_length=50,
+    )  # fmt: skip
+    seed: int = _rule(
+        0, "Seed", "The same seed and the same log give the same choices.", most=2**63 - 1, ge=0
+    )
 
     def __post_init__(self) -> None:
-        self._policy_fits(policy_of(self.policy))
-        low, high = self.reward_range
-        for name, kind in (("hold", str), ("policy", str), ("on_lapse", str)):
-            if not isinstance(getattr(self, name), kind):
-                raise InvalidInput(f"{name} must be a text, got {getattr(self, name)!r}")
+        _check_policy(policy_of(self.policy))
+        for name, rule in RULES.items():
+            rule.check(getattr(self, name))
         if self.default_reward is not None:
-            check_number("default_reward", self.default_reward)
+            self.check_reward(self.default_reward, "default_reward")
         if self.min_cost is not None:
             self.coin.units("min_cost", self.min_cost)
-        if self.default_reward is not None and not low <= self.default_reward <= high:
-            raise InvalidInput(
-                f"default_reward must be in the reward_range [{low:g}, {high:g}],"
-                f" got {self.default_reward!r}"
-            )
-        for name in ("ask_ttl", "hold_ttl", "reward_ttl", "patience"):
-            value = getattr(self, name)
-            if value is not None and not 0.0 < check_number(name, value) < 1e10:
-                raise InvalidInput(f"{name} must be a number of seconds above 0, got {value!r}")
-        if self.on_lapse not in ("charge", "release"):
-            raise InvalidInput(f"on_lapse must be 'charge' or 'release', got {self.on_lapse!r}")
-        if self.on_failure not in ("uniform", "refuse"):
-            raise InvalidInput(f"on_failure must be 'uniform' or 'refuse', got {self.on_failure!r}")
-        if self.on_change not in ("flag", "reset", "ignore"):
-            raise InvalidInput(
-                f"on_change must be 'flag', 'reset' or 'ignore', got {self.on_change!r}"
-            )
-        if not 0.0 <= check_number("explore", self.explore) <= 1.0:
-            raise InvalidInput(f"explore must be a share in [0, 1], got {self.explore!r}")
-        check_int("max_open", self.max_open, 1, "10,000 by default")
-        check_int("overruns", self.overruns, 0, "3 by default")
-        check_int("seed", self.seed, 0, "try 0")
-        self.quantile  # noqa: B018 - is it one?
+        _parse_quantile(self.hold)
 
     @classmethod
-    def made(cls, policy: str, coin: Coin, reward_range: Any, rules: Mapping[str, Any]) -> Config:
-        """Return rules as a user gives them; what is no rule is refused by name."""
-        known = [one.name for one in fields(cls)][3:]
+    def make(cls, policy: str, coin: Coin, reward_range: Any, rules: Mapping[str, Any]) -> Config:
+        """Return the rules that a user gives; raise InvalidInput for an unknown one."""
         for name in rules:
-            if name not in known:
-                raise InvalidInput(f"a campaign has no rule {name!r}{nearest(name, known)}")
+            if name not in RULES:
+                raise InvalidInput(f"a campaign has no rule {name!r}{nearest(name, RULES)}")
         try:
             low, high = (check_number("reward_range", end) for end in reward_range)
         except (TypeError, ValueError):
@@ -128,57 +189,85 @@ class Config:
             ) from None
         return cls(policy, coin, (low, high), **rules)
 
-    def _policy_fits(self, chosen: Policy) -> None:
-        if chosen.memory_size(2) and chosen.round_size == 1:
+    def check_reward(self, reward: float, name: str = "reward") -> None:
+        """Raise InvalidInput if a reward is outside of the range of this campaign."""
+        low, high = self.reward_range
+        if not low <= check_number(name, reward) <= high:  # refuses NaN as well
             raise InvalidInput(
-                f"{chosen.name} keeps notes between its choices that no log of outcomes can"
-                " rebuild; choose another policy, for example omega-star-ucb:rho=0.25"
-            )
-        if chosen.round_size > 1:
-            raise InvalidInput(
-                f"{chosen.name} plays {chosen.round_size} arms at once; a campaign asks for one"
+                f"{name} must be in the campaign's reward_range [{low:g}, {high:g}], got {reward!r}"
             )
 
     @property
     def quantile(self) -> float | None:
-        """The quantile that holds are, or None for the most."""
-        kind, _, text = self.hold.partition(":")
-        if self.hold == "max":
-            return None
-        try:
-            value = float(text)
-        except ValueError:
-            value = -1.0
-        if kind != "quantile" or not 0.5 <= value < 1.0:
-            raise InvalidInput(
-                f"hold must be 'max' or 'quantile:q' with q from 0.5 to below 1, got {self.hold!r}"
-            )
-        return value
+        """The quantile of an arm's costs that an ask holds, or None for the maximum."""
+        return _parse_quantile(self.hold)
 
-    def body(self) -> dict[str, Any]:
+    def to_body(self) -> dict[str, Any]:
         """Return the rules as data for the first event."""
         return asdict(self)
 
     @classmethod
-    def of(cls, body: dict[str, Any]) -> Config:
+    def from_body(cls, body: dict[str, Any]) -> Config:
         """Return the rules that an event holds."""
         low, high = body["reward_range"]
         return cls(**(body | {"coin": Coin(**body["coin"]), "reward_range": (low, high)}))
 
 
-# ==== campaign.words
-# Words that users give: checked before they go into a log that must be readable for ever.
+def _list_rules() -> dict[str, Rule]:
+    hints, found = get_type_hints(Config), {}
+    for one in fields(Config):
+        if "rule" in one.metadata:
+            hint = hints[one.name]
+            kinds = [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
+            literal = get_origin(hint) is Literal
+            found[one.name] = replace(
+                one.metadata["rule"], name=one.name, default=one.default,
+                type=str if literal else kinds[0], choices=tuple(kinds) if literal else (),
+                optional=NoneType in get_args(hint),
+            )  # fmt: skip
+    return found
+
+
+RULES: dict[str, Rule] = _list_rules()
+"""The rules of a campaign beside its policy, coin and range of rewards, by name."""
+
+
+def _check_policy(chosen: Policy) -> None:
+    if chosen.memory_size(2) and chosen.round_size == 1:
+        raise InvalidInput(
+            f"{chosen.name} keeps notes between its choices that a log of outcomes cannot"
+            f" restore; choose another policy, for example {DEFAULT_POLICY}"
+        )
+    if chosen.round_size > 1:
+        raise InvalidInput(
+            f"{chosen.name} plays {chosen.round_size} arms at once; a campaign asks for one"
+        )
+
+
+def _parse_quantile(hold: str) -> float | None:
+    if hold == "max":
+        return None
+    kind, _, text = hold.partition(":")
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if kind != "quantile" or not 0.5 <= value < 1.0:
+        raise InvalidInput(
+            f"hold must be 'max' or 'quantile:q' with q from 0.5 to below 1, got {hold!r}"
+        )
+    return value
 
 
 def check_text(name: str, value: str, least: int = 0, most: int = 1000) -> str:
-    """Return a text that a log can keep; refuse what is none, is too long or cannot be written."""
+    """Return a text that a log can keep; refuse what is no text, too long or not UTF-8."""
     if not isinstance(value, str) or not least <= len(value) <= most or printable(value) != value:
         raise InvalidInput(f"{name} must be a text of {least} to {most} characters, got {value!r}")
     return value
 
 
 def printable(text: str) -> str:
-    r"""Return a text with whatever UTF-8 cannot write spelt out.
+    r"""Return a text in which what UTF-8 cannot write is escaped.
 
     >>> printable("half a pair: " + chr(0xD83D))
     'half a pair: \\ud83d'

@@ -1,18 +1,20 @@
-"""How a campaign comes to be: its store is opened, its first event is written."""
+"""How a campaign is created: its store is opened and its first event is written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from bursar.campaign.config import Config, check_text
 from bursar.campaign.events import CREATED
 from bursar.campaign.state import State
 from bursar.errors import CampaignExists, InvalidInput, nearest
 from bursar.ledger import Event, MemoryStore, Store
-from bursar.money import Amount
+from bursar.money import Amount, Coin
 
-__all__ = ["check_arm_key", "create_campaign", "open_store"]
+__all__ = ["check_arm", "check_arm_key", "check_scope", "create_campaign", "open_store"]
 
 _KINDS = ("memory", "sqlite", "postgresql")
 
@@ -42,18 +44,23 @@ def create_campaign(
     store: Store,
     name: str,
     config: Config,
+    *,
     budget: Amount,
     arms: Mapping[str, Amount],
     caps: Mapping[str, Amount],
     now: int,
     by: str = "",
 ) -> None:
-    """Write the first event of a campaign; one that is there already must be the same."""
+    """Write the first event of a campaign; if it exists already, it must be the same."""
     if not isinstance(name, str) or not 1 <= len(name) <= 100 or not name.isprintable():
         raise InvalidInput(f"name must be a text of 1 to 100 characters, got {name!r}")
-    body = _body(name, config, budget, arms, caps)
-    who = {"by": check_text("by", by)} if by else {}
-    first = Event(1, now, CREATED, "", body | who)
+    body = {
+        "name": name,
+        "config": config.to_body(),
+        **_check_money(config.coin, budget, arms, caps),
+    }
+    author = {"by": check_text("by", by)} if by else {}
+    first = Event(1, now, CREATED, "", body | author)
     summary = State(first).summary(granted=False)  # refuses what the policy cannot work with
     if name not in store.names():
         try:
@@ -64,12 +71,12 @@ def create_campaign(
             return
     before, _ = next(store.read(name))
     # through Config, so that a rule that an older bursar did not know counts as its default
-    old = before.body | {"config": Config.of(before.body["config"]).body()}
-    differs = [key for key in body if _plain(old.get(key)) != _plain(body[key])]
+    old = before.body | {"config": Config.from_body(before.body["config"]).to_body()}
+    differs = [key for key in body if _as_logged(old.get(key)) != _as_logged(body[key])]
     if differs:
         raise CampaignExists(
             f"there is a campaign {name!r} already, with other {', '.join(differs)};"
-            f" open it with Campaign({name!r}, storage=…) and change it, or give another name"
+            f" open it with Campaign({name!r}, storage=…) and change it, or choose another name"
         )
 
 
@@ -80,50 +87,47 @@ def check_arm_key(key: str) -> str:
     return key
 
 
-def _body(
-    name: str,
-    config: Config,
-    budget: Amount,
-    arms: Mapping[str, Amount],
-    caps: Mapping[str, Amount],
+def check_arm(coin: Coin, key: str, max_cost: Amount) -> int:
+    """Return the maximum cost of an arm in units; refuse a bad key and an arm that is free."""
+    units = coin.units(f"the maximum cost of {key!r}", max_cost)
+    check_arm_key(key)
+    if units == 0:
+        raise InvalidInput(
+            f"the maximum cost of arm {key!r} must be above 0, got {max_cost!r};"
+            " a zero-cost arm would never use up the budget"
+        )
+    return units
+
+
+def check_scope(scope: str) -> str:
+    """Return the scope of a cap; refuse what is neither the day nor an arm."""
+    if check_text("scope", scope) != "day" and not scope.startswith("arm:"):
+        raise InvalidInput(f"a cap is for 'day' or 'arm:KEY', got {scope!r}")
+    return scope
+
+
+def _check_money(
+    coin: Coin, budget: Amount, arms: Mapping[str, Amount], caps: Mapping[str, Amount]
 ) -> dict[str, Any]:
-    coin = config.coin
     if not isinstance(arms, Mapping) or not isinstance(caps, Mapping):
         raise InvalidInput(
-            "arms is a mapping of keys to the most that each can cost, caps of scopes to amounts,"
+            "arms must be a mapping of keys to maximum costs, caps one of scopes to amounts,"
             f" got {arms!r} and {caps!r}"
         )
     if not arms:
-        raise InvalidInput("arms must have at least one arm and the most it can cost, got none")
-    most = []
-    for key, cost in arms.items():
-        check_arm_key(key)
-        units = coin.units(f"the most that {key!r} can cost", cost)
-        if units == 0:
-            raise InvalidInput(f"arm {key!r} must be able to cost something, got {cost!r}")
-        most.append([key, units])
+        raise InvalidInput("arms must have at least one arm and its maximum cost, got none")
+    max_costs = [[key, check_arm(coin, key, cost)] for key, cost in arms.items()]
     limits = {}
     for scope, cap in caps.items():
-        if scope != "day" and (
-            not scope.startswith("arm:") or scope.removeprefix("arm:") not in arms
-        ):
+        if check_scope(scope) != "day" and scope.removeprefix("arm:") not in arms:
             raise InvalidInput(f"a cap is for 'day' or 'arm:KEY', got {scope!r}")
         limits[scope] = coin.units(f"the cap of {scope}", cap)
-    if coin.units("budget", budget) == 0:
+    units = coin.units("budget", budget)
+    if units == 0:
         raise InvalidInput(f"budget must be above 0, got {budget!r}; give what may be spent")
-    return {
-        "name": name,
-        "config": config.body(),
-        "budget": coin.units("budget", budget),
-        "arms": most,
-        "caps": limits,
-    }
+    return {"budget": units, "arms": max_costs, "caps": limits}
 
 
-def _plain(value: Any) -> Any:
+def _as_logged(value: Any) -> Any:
     """Return data as it comes back from a log: tuples are lists there."""
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return value
+    return msgspec.json.decode(msgspec.json.encode(value))

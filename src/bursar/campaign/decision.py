@@ -1,28 +1,27 @@
-"""What an ask returns."""
+"""A decision as users see it, and the ``with`` block that reports its outcome."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import Any
 
 from msgspec import Struct
 
 from bursar.campaign.config import printable
 from bursar.campaign.records import DecisionRecord
 from bursar.campaign.state import State
-from bursar.errors import InvalidInput
+from bursar.errors import BursarError, InvalidInput
 from bursar.money import Amount, Coin
-from bursar.validation import check_number
-
-if TYPE_CHECKING:
-    from bursar.campaign.campaign import Campaign
 
 __all__ = ["Decision", "DecisionBlock", "make_decision"]
 
 
 class Decision(Struct, frozen=True, gc=False):
-    """Which arm to play, and what may be spent on it; as it stood when it was returned.
+    """Which arm to play and what may be spent on it, as it stood when it was returned.
 
     Attributes
     ----------
@@ -35,22 +34,23 @@ class Decision(Struct, frozen=True, gc=False):
     at, expires_at : datetime
         When it was made; when the hold lapses without an outcome.
     propensity : float or None
-        How likely this arm was; None if the policy draws in a way that nobody can tell.
+        Probability of this choice; None if the selection probability is unknown.
     constrained : bool
         Whether arms were left out because they no longer fit into the budget.
     replayed : bool
-        Whether this is the answer to an earlier call with the same id.
-    money, reward_state : str
-        held, confirmed, settled, voided, released or lapsed; pending, observed, defaulted, late or
-        none.
+        Whether an earlier call with the same id made it.
+    money : str
+        held, confirmed, settled, voided, released or lapsed.
+    reward_state : str
+        pending, observed, defaulted, late or none.
     cost : Decimal or None
-        What it did cost, once that was told.
+        What it cost, once that is reported.
     reward : float or None
-        What it brought, once that was told.
+        What it earned, once that is reported.
     seq : int
         Number of its event in the log.
     context : dict or None
-        What the asker wanted to have noted.
+        What the caller recorded with it.
     """
 
     id: str
@@ -76,7 +76,7 @@ class Decision(Struct, frozen=True, gc=False):
 
     @property
     def cost(self) -> Decimal | None:
-        """What it did cost."""
+        """What it cost."""
         return None if self.cost_units is None else self.coin.amount(self.cost_units)
 
     @property
@@ -102,58 +102,78 @@ class Decision(Struct, frozen=True, gc=False):
         outcome = "" if self.cost is None else f", cost={self.cost}, reward={self.reward}"
         return f"Decision({self.id!r}, arm={self.arm!r}, hold={self.hold}, {self.money}{outcome})"
 
+    def _repr_html_(self) -> str:
+        rows = {"decision": self.id, "arm": self.arm, "hold": self.hold, "money": self.money}
+        rows |= {"cost": self.cost, "reward": self.reward, "made": f"{self.at:%Y-%m-%d %H:%M:%S}Z"}
+        return html_table({name: value for name, value in rows.items() if value is not None})
 
-def make_decision(state: State, choice: DecisionRecord, replayed: bool) -> Decision:
+
+def html_table(rows: dict[str, Any]) -> str:
+    """Return names and values as an HTML table of two columns, for notebooks."""
+    cells = (
+        f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
+        for name, value in rows.items()
+    )
+    return f"<table>{''.join(cells)}</table>"
+
+
+def make_decision(state: State, record: DecisionRecord, replayed: bool) -> Decision:
     """Return a decision of a campaign as it stands."""
     return Decision(
-        choice.id, state.arms[choice.arm].key, choice.seq, state.config.coin, choice.hold,
-        choice.ts, choice.expires, choice.propensity, choice.constrained, replayed,
-        choice.money, choice.rewarded, choice.cost, choice.reward, choice.context,
+        record.id, state.arms[record.arm].key, record.seq, state.config.coin, record.hold,
+        record.ts, record.expires, record.propensity, record.constrained, replayed,
+        record.money, record.rewarded, record.cost, record.reward, record.context,
     )  # fmt: skip
 
 
-# ==== campaign.settling
-# A decision in the hands of a ``with`` block: settled or given back, whatever happens.
-
-
 class DecisionBlock:
-    """A decision and what the block says of it."""
+    """A decision inside ``with campaign.decide()``, with the attributes of the decision.
 
-    def __init__(self, campaign: Campaign, decision: Decision) -> None:
-        self._campaign = campaign
+    The block of an embedded campaign and those of the clients are this class. ``check`` raises
+    InvalidInput for a cost or reward that the campaign would refuse.
+    """
+
+    def __init__(
+        self, decision: Decision, check: Callable[[Amount | None, float | None], object]
+    ) -> None:
         self.decision = decision
-        self._outcome: dict[str, Any] = {}
+        self.outcome: dict[str, Any] = {}
+        self._check = check
+
+    @staticmethod
+    def check_options(options: dict[str, Any]) -> None:
+        """Raise InvalidInput if a block is to ask for several decisions."""
+        if options.get("n") is not None:
+            raise InvalidInput("a block is for one decision; ask(n) returns many")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.decision, name)
 
     def settle(self, cost: Amount | None = None, reward: float | None = None) -> None:
-        """Say what it cost and brought; booked when the block ends. The last word counts."""
-        if cost is not None:
-            self._campaign.coin.units("cost", cost)  # refused here, where it was said
-            self._outcome["cost"] = cost
-        if reward is not None:
-            low, high = self._campaign.config.reward_range
-            if not low <= check_number("reward", reward) <= high:
-                raise InvalidInput(
-                    f"reward must be in its range [{low:g}, {high:g}], got {reward!r}"
-                )
-            self._outcome["reward"] = reward
+        """Set the cost and the reward, to be reported when the block ends; the last call counts."""
+        self._check(cost, reward)
+        given = {"cost": cost, "reward": reward}
+        self.outcome |= {name: value for name, value in given.items() if value is not None}
 
-    def finish(self) -> None:
-        """Book what was said; a block that said nothing of the cost leaves the hold to lapse."""
-        if "cost" not in self._outcome:
+    def check_settled(self) -> None:
+        """Raise InvalidInput if the block ended without a cost; the hold then stays."""
+        if "cost" not in self.outcome:
             raise InvalidInput(
-                f"the block of decision {self.id!r} ended without settle(cost=…); its hold stays"
-                " until it lapses: tell its cost, or void it"
+                f"the block of decision {self.decision.id!r} ended without settle(cost=…); its hold"
+                " stays until it lapses: report its cost, or void it"
             )
-        self._campaign.tell(self.decision, **self._outcome)
 
-    def abandon(self, error: BaseException) -> None:
-        """Book what was said before the block raised, or give the hold back."""
-        if self._outcome:
-            self._campaign.tell(self.decision, **self._outcome)
-        else:
-            self._campaign.void(
-                self.decision, reason=printable(f"{type(error).__name__}: {error}"[:200])
+    @staticmethod
+    def reason(error: BaseException) -> str:
+        """Return why a decision is voided whose block raised."""
+        return printable(f"{type(error).__name__}: {error}"[:200])
+
+    @contextmanager
+    def keep_error(self, error: BaseException) -> Iterator[None]:
+        """Keep the error of the block: if its outcome cannot be reported, add a note to it."""
+        try:
+            yield
+        except BursarError as failure:
+            error.add_note(
+                f"the outcome of decision {self.decision.id!r} was not delivered: {failure}"
             )

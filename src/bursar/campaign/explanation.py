@@ -14,8 +14,8 @@ import numpy as np
 
 from bursar.campaign.audit import PastAsk, among_of, replay_ask, state_before
 from bursar.campaign.learner import CampaignLearner
-from bursar.campaign.records import Balance
-from bursar.campaign.state import State, day_of
+from bursar.campaign.records import Balance, day_of
+from bursar.campaign.state import State
 from bursar.campaign.views import ArmView, View, make_arm_views
 from bursar.formatting import format_number, format_percent, join_words, pluralize
 from bursar.ledger import Store

@@ -22,9 +22,8 @@ from bursar.campaign.audit import among_of
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.events import ASKED, GRANTS, RELEASED, VOIDED
 from bursar.campaign.holds import affordable
-from bursar.campaign.records import OPEN
+from bursar.campaign.records import OPEN, load_decision
 from bursar.campaign.state import State
-from bursar.campaign.transaction import load_decision
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
 from bursar.files import whole_file

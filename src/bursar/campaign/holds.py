@@ -1,4 +1,4 @@
-"""The rules of an ask: who may be chosen, what is held, and what is refused."""
+"""The rules of an ask: which arms may be chosen, what is held, and what is refused."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import msgspec
 
 from bursar.campaign.config import check_text, printable
 from bursar.campaign.events import ASKED, POLICY_ERROR, POLICY_SLOW
-from bursar.campaign.records import Balance, DecisionRecord
-from bursar.campaign.state import State, day_of
+from bursar.campaign.records import Balance, DecisionRecord, day_of
+from bursar.campaign.state import State
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.errors import (
     BudgetExhausted,
@@ -25,15 +25,15 @@ from bursar.errors import (
 
 __all__ = ["ANY", "AskOptions", "affordable", "ask", "load_ask_options", "make_ask_options"]
 
-# ==== campaign.options
-# What an ask may say: which arms, and what to note.
-
-_NOTE = 16_384  # bytes of a context
+_CONTEXT_LIMIT = 16_384  # bytes
 _CANONICAL = msgspec.json.Encoder(order="deterministic")
 
 
 class AskOptions(NamedTuple):
-    """Arms to choose among and arms to leave out, what to note, and a print of it all."""
+    """What an ask may say: arms to choose among, arms to exclude, and a context to record.
+
+    The fingerprint tells two asks with the same id apart if their options differ.
+    """
 
     among: tuple[str, ...] | None
     exclude: tuple[str, ...] | None
@@ -41,7 +41,7 @@ class AskOptions(NamedTuple):
     fingerprint: str
 
     def keys(self, known: Iterable[str]) -> tuple[str, ...] | None:
-        """Return the arms that it leaves of those there are, or None for all."""
+        """Return the arms that the options leave, or None for all."""
         if self.exclude is None:
             return self.among
         few = known if self.among is None else self.among
@@ -49,7 +49,7 @@ class AskOptions(NamedTuple):
 
 
 ANY = AskOptions(None, None, None, "*")
-"""The usual ask: all arms, nothing to note."""
+"""The usual ask: all arms, no context."""
 
 
 def make_ask_options(
@@ -57,32 +57,34 @@ def make_ask_options(
     exclude: Sequence[str] | None = None,
     context: dict[str, Any] | None = None,
 ) -> AskOptions:
-    """Return a options; refuse what cannot be kept in a log."""
+    """Return the options of an ask; refuse what a log cannot keep."""
     if among is None and not exclude and context is None:
         return ANY
-    few, out = _keys("among", among), _keys("exclude", exclude)
+    few, out = _check_keys("among", among), _check_keys("exclude", exclude)
     if few is not None and not few:
         raise InvalidInput("among must name at least one arm, got none; leave it out for all")
     if not out and context is None:
-        return AskOptions(few, None, None, _text(few))
-    note = None if context is None else blake2b(_noted(context), digest_size=16).hexdigest()
-    return AskOptions(few, out, context, _text({"among": few, "context": note, "exclude": out}))
+        return AskOptions(few, None, None, _encode(few))
+    digest = None
+    if context is not None:
+        digest = blake2b(_encode_context(context), digest_size=16).hexdigest()
+    return AskOptions(few, out, context, _encode({"among": few, "context": digest, "exclude": out}))
 
 
 def load_ask_options(fingerprint: str, context: dict[str, Any] | None) -> AskOptions:
-    """Return the options that a log tells of."""
+    """Return the options of an ask in the log."""
     if fingerprint == "*":
         return ANY
-    said = msgspec.json.decode(fingerprint)
-    if isinstance(said, list):
-        return AskOptions(tuple(said), None, None, fingerprint)
+    kept = msgspec.json.decode(fingerprint)
+    if isinstance(kept, list):
+        return AskOptions(tuple(kept), None, None, fingerprint)
     among, exclude = (
-        None if keys is None else tuple(keys) for keys in (said["among"], said["exclude"])
+        None if keys is None else tuple(keys) for keys in (kept["among"], kept["exclude"])
     )
     return AskOptions(among, exclude, context, fingerprint)
 
 
-def _keys(name: str, given: Sequence[str] | None) -> tuple[str, ...] | None:
+def _check_keys(name: str, given: Sequence[str] | None) -> tuple[str, ...] | None:
     if given is None:
         return None
     if isinstance(given, str):
@@ -90,103 +92,103 @@ def _keys(name: str, given: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(sorted({check_text(f"an arm of {name}", key) for key in given}))
 
 
-def _noted(context: dict[str, Any]) -> bytes:
+def _encode_context(context: dict[str, Any]) -> bytes:
     if not isinstance(context, dict):
         raise InvalidInput(f"context must be a mapping of names to plain data, got {context!r}")
     try:
-        found = _CANONICAL.encode(context)
-        plain = msgspec.json.decode(found) == context
+        encoded = _CANONICAL.encode(context)
+        plain = msgspec.json.decode(encoded) == context
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"context must be plain data: {error}") from error
     if not plain:  # NaN, keys that are no texts, tuples: they would come back as something else
         raise InvalidInput(f"context must be plain data as JSON has it, got {context!r}")
-    if len(found) > _NOTE:
-        raise InvalidInput(f"context must be at most {_NOTE:,} bytes, got {len(found):,}")
-    return found
+    if len(encoded) > _CONTEXT_LIMIT:
+        raise InvalidInput(
+            f"context must be at most {_CONTEXT_LIMIT:,} bytes, got {len(encoded):,}"
+        )
+    return encoded
 
 
-def _text(value: Any) -> str:
+def _encode(value: Any) -> str:
     return _CANONICAL.encode(value).decode()
 
 
 def ask(
     transaction: Transaction, decision: str, options: AskOptions, new: bool = False
 ) -> tuple[DecisionRecord, bool]:
-    """Grant a decision, or return the one that this id was granted before (then True).
+    """Grant a decision; return it, and whether it was granted before with the same id.
 
-    ``new`` says that the id was made just now: nobody can have asked with it.
+    ``new`` says that the id was made for this ask, so that no earlier one can have it.
     """
-    state = transaction.state
-    if state.deadlines and state.deadlines[0][0] <= transaction.now:
+    state, now = transaction.state, transaction.now
+    if state.deadlines and state.deadlines[0][0] <= now:
         release_expired(transaction)
-    before = None if new else transaction.find(decision)[0]
+    before = None if new else transaction.find_decision(decision)[0]
     if before is not None:
         if before.fingerprint != options.fingerprint:
             raise IdempotencyMismatch(
-                f"the decision {decision!r} was asked among {before.fingerprint!r} before,"
-                f" now among {options.fingerprint!r}; give a new ask a new id"
+                f"the decision {decision!r} was asked for with the options {before.fingerprint!r},"
+                f" now with {options.fingerprint!r}; use a new id for a new ask"
             )
         return before, True
     if state.stored != "active" or len(state.decisions) >= state.config.max_open:
-        _refuse_unready(state)
-    ts = transaction.now if transaction.now > state.ts else state.ts + 1
-    wanted = None if options.fingerprint == "*" else _wanted(transaction, options)
+        _check_ready(state)
+    ts = now if now > state.ts else state.ts + 1
+    wanted = None if options.fingerprint == "*" else _find_arms(transaction, options)
     if wanted is None and state.all_fit():
         allowed, constrained = None, False
     else:
         allowed, constrained = affordable(state, wanted, ts)
     began = monotonic_ns()
-    arm, propensity, failed = _choose(state, allowed)
+    arm, propensity, failure = _choose(state, allowed)
     taken = monotonic_ns() - began
-    if failed is not None and state.config.on_failure == "refuse":
-        transaction.append_event(POLICY_ERROR, error=failed)
-        raise PolicyFailed(f"the policy of {state.name} failed: {failed}; nothing was reserved")
+    if failure is not None and state.config.on_failure == "refuse":
+        transaction.append_event(POLICY_ERROR, {"error": failure})
+        raise PolicyFailed(f"the policy of {state.name} failed: {failure}; nothing was reserved")
     body: dict[str, Any] = {
         "arm": arm, "hold": state.hold_of(arm), "p": propensity, "print": options.fingerprint,
-        "constrained": constrained, "expires": ts + state.lives, "due": ts + state.waits,
+        "constrained": constrained, "expires": ts + state.hold_time, "due": ts + state.reward_time,
     }  # fmt: skip
     if options.context is not None:
         body["context"] = options.context
-    transaction.append_event(ASKED, decision, **body)
-    if failed is not None:
-        transaction.append_event(
-            POLICY_ERROR, error=failed
-        )  # after the ask, which was checked for its own time
+    transaction.append_event(ASKED, body, decision)
+    if failure is not None:  # after the ask, whose choice depends on its number in the log
+        transaction.append_event(POLICY_ERROR, {"error": failure})
     if taken > state.patience:
-        transaction.append_event(POLICY_SLOW, seconds=taken / 1e9)
+        transaction.append_event(POLICY_SLOW, {"seconds": taken / 1e9})
     return state.decisions[decision], False
 
 
-def _refuse_unready(state: State) -> None:
+def _check_ready(state: State) -> None:
     if state.stored != "active":
-        ways = {
+        advice = {
             "paused": "resume it first",
             "unreconciled": "it was restored from a backup: reconcile it first",
-            "closed": "make a new campaign",
+            "closed": "create a new campaign",
         }
-        raise NotActive(f"{state.name} is {state.stored}; {ways[state.stored]}")
+        raise NotActive(f"{state.name} is {state.stored}; {advice[state.stored]}")
     if len(state.decisions) >= state.config.max_open:
         raise TooManyOpen(
             f"{state.name} has {len(state.decisions):,} decisions without an outcome, the most it"
-            " allows; tell or void some, or raise max_open"
+            " allows; report or void some, or raise max_open"
         )
 
 
-def _wanted(transaction: Transaction, options: AskOptions) -> list[int] | None:
+def _find_arms(transaction: Transaction, options: AskOptions) -> list[int] | None:
     for key in options.exclude or ():
-        transaction.arm(key)  # there must be one
+        transaction.arm_number(key)  # it must exist
     few = options.keys(transaction.state.keys)
     if few is None:
         return None
     if not few:
         raise InvalidInput("exclude leaves no arm to choose from; exclude fewer")
-    return sorted({transaction.arm(key) for key in few})  # whatever the order they were named in
+    return sorted({transaction.arm_number(key) for key in few})
 
 
 def affordable(
     state: State, wanted: Sequence[int] | None, ts: int
 ) -> tuple[list[int] | None, bool]:
-    """Return the arms that fit into what is left (None: all of them), and whether some do not."""
+    """Return the arms that fit into what is left (None for all), and whether some do not."""
     if wanted is None and state.all_fit():
         return None, False
     today = state.days.get(day_of(ts), Balance())
@@ -201,47 +203,44 @@ def affordable(
     holds = {number: state.hold_of(number) for number in active}
     fits = [number for number in active if holds[number] <= state.arms[number].money.within(room)]
     if not fits:
-        error = BudgetExhausted(_why_none(state, holds, room))
-        coin = state.config.coin
-        error.extra = {"available": coin.text(state.available), "held": coin.text(state.held)}
-        raise error
+        raise _budget_exhausted(state, holds, room)
     return fits, len(fits) < len(active)
 
 
-def _why_none(state: State, holds: dict[int, int], room: int) -> str:
+def _budget_exhausted(state: State, holds: dict[int, int], room: int) -> BudgetExhausted:
     coin = state.config.coin
-    if not holds:
-        return f"{state.name} has no active arm to choose from; resume or add one"
-    cheapest = min(holds, key=lambda number: holds[number])
-    return (
-        f"nothing fits: the cheapest arm, {state.arms[cheapest].key!r}, needs"
-        f" {coin.format(holds[cheapest])}, available are {coin.format(max(room, 0))}"
-        f" ({coin.format(state.held)} held); raise the budget or a cap, or tell open outcomes"
-    )
+    if holds:
+        cheapest = min(holds, key=lambda number: holds[number])
+        error = BudgetExhausted(
+            f"Budget exhausted: the cheapest arm, {state.arms[cheapest].key!r}, needs"
+            f" {coin.format(holds[cheapest])}; {coin.format(max(room, 0))} is available and"
+            f" {coin.format(state.held)} is held. Raise the budget or a cap, or report outcomes"
+        )
+    else:
+        error = BudgetExhausted(f"{state.name} has no active arm to choose; resume or add one")
+    error.extra = {"available": coin.text(state.available), "held": coin.text(state.held)}
+    return error
 
 
 def _choose(state: State, allowed: list[int] | None) -> tuple[int, float | None, str | None]:
-    """Return the policy's arm and how likely it was; if it fails, any that fits, and why."""
-    seq, explore = state.seq + 1, state.config.explore
+    """Return an arm, its probability if known, and the policy's failure if it failed."""
+    learner, seq, explore = state.learner, state.seq + 1, state.config.explore
     everyone = range(len(state.arms)) if allowed is None else allowed
-    lucky, which = state.learner.uniform(seq) if explore > 0.0 else (1.0, 0.0)
+    draw, which = learner.uniform(seq) if explore > 0.0 else (1.0, 0.0)
     try:
-        arm = state.learner.choose(allowed, seq)
-        base = 1.0 if state.learner.has_index else state.learner.certainty(len(everyone))
+        arm = learner.choose(allowed, seq)
+        base = 1.0 if learner.has_index else learner.policy.choice_probability(len(everyone))
         if arm not in everyone:
             raise IndexError(f"there is no arm {arm} to choose")
-    except Exception as error:  # a policy of anyone's making; money must go on being safe
-        arm = everyone[int(state.learner.uniform(seq)[1] * len(everyone))]
+    except Exception as error:  # a policy may be anyone's code; money must stay safe
+        arm = everyone[int(learner.uniform(seq)[1] * len(everyone))]
         return arm, None, printable(f"{type(error).__name__}: {error}"[:200])
     if explore == 0.0:
         return arm, base, None
-    other = everyone[int(which * len(everyone))]
-    chosen = other if lucky < explore else arm
+    chosen = everyone[int(which * len(everyone))] if draw < explore else arm
     if base is None:
         return chosen, None, None
-    if state.learner.has_index:
-        equals = state.learner.equals(everyone)
-        by_policy = 1.0 / len(equals) if chosen in equals else 0.0
-    else:
-        by_policy = base
-    return chosen, explore / len(everyone) + (1.0 - explore) * by_policy, None
+    if learner.has_index:
+        tied = learner.tied_arms(everyone)
+        base = 1.0 / len(tied) if chosen in tied else 0.0
+    return chosen, explore / len(everyone) + (1.0 - explore) * base, None

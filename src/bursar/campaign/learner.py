@@ -1,7 +1,7 @@
-"""What a campaign has learned, and the policy that chooses by it.
+"""The learner of a campaign: the statistics of its arms, and the policy that chooses by them.
 
-Decisions that wait for their outcome count as plays that bring and cost what the arm did so far: so
-a hundred asks in a row do not all go to the arm that looked best before the first of them.
+Decisions without an outcome count as plays at the means of their arm so far. Without that, a
+hundred asks in a row would all go to the arm that looked best before the first of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["COST", "REWARD", "CampaignLearner"]
 
 
 COST, REWARD = 1, 2
-"""What the tests for changes are shown: bits that are added up."""
+"""What an outcome shows to the tests for changes; the bits are added up."""
 
 _TESTS = {"cost": 0, "reward": 1}
 _SHIFT = 32  # two lengths in one number: a tuple from compiled code costs more
@@ -39,21 +39,20 @@ class CampaignLearner:
     """Statistics of all arms in the policy's units, and its compiled choice.
 
     If it is ``watched``, every arm has a test for changes of its costs and one of its rewards, two
-    columns of ``watch``. What they found waits in ``noticed``, by arm and "cost" or "reward", until
-    an event says so.
+    columns of ``watch``. What they find stays in ``noticed``, by arm and "cost" or "reward", until
+    an event records it.
     """
 
     def __init__(
         self, policy: Policy, reward_range: Range, seed: int, watched: bool = True
     ) -> None:
         self.policy = policy
-        # whether it plays the arm of the largest index
         self.has_index = policy.takes_largest_index
         self.reward_range = reward_range
         self.arms: Arms = new_arms(0)
         self._seen: Arms = new_arms(0)
-        self._unseen = -1  # arm of the last ask, as long as nobody has looked since
-        self.prior: Floats = np.zeros(0)  # what an arm may cost that nobody has seen yet
+        self._uncounted = -1  # arm of the last ask, until its play is counted
+        self.prior: Floats = np.zeros(0)  # cost that an arm without outcomes counts with
         self.open: list[int] = []
         self.costs: list[float] = []
         self.most = 0.0  # the most that any arm can cost, in the user's units
@@ -70,30 +69,30 @@ class CampaignLearner:
         self._wait = direct(self._kernels.wait, *bind, 0, 0, 0)
         shown = self.watch, 0.0, 0
         self._take = direct(self._kernels.take, *bind, self._stream, 0, 0, 0.0, 0.0, 0, 0, *shown)
-        self._paid = direct(self._kernels.paid, self.watch, 0, 0.0)
+        self._observe_cost = direct(self._kernels.observe_cost, self.watch, 0, 0.0)
         self._pick: Callable[..., int]
 
     @property
     def seen(self) -> Arms:
         """The statistics of all arms with open decisions in them."""
-        self._look()
+        self._count_last_ask()
         return self._seen
 
     @property
     def game(self) -> Game:
         """Plays, money and budget, with open decisions among the plays."""
-        self._look()
+        self._count_last_ask()
         return self._game
 
-    def _look(self) -> None:
-        """Count the last ask; not before somebody looks, for often its outcome comes first."""
-        arm, self._unseen = self._unseen, -1
+    def _count_last_ask(self) -> None:
+        """Count the last ask as a play. That is put off, since often its outcome comes first."""
+        arm, self._uncounted = self._uncounted, -1
         if arm >= 0:
             self._wait(self.arms, self._seen, self._game, self.prior, arm, self.open[arm], 1)
 
     def add_arms(self, max_costs: Sequence[float]) -> None:
-        """Make room for arms; if one can cost more than all others, costs are scaled anew."""
-        self._look()
+        """Add arms; if one can cost more than all others, costs are scaled again."""
+        self._count_last_ask()
         before, many = len(self.open), len(max_costs)
         self.arms = np.append(self.arms, new_arms(many))
         self.open += [0] * many
@@ -110,17 +109,17 @@ class CampaignLearner:
             self.arms["own_cost"] *= shrink
             self._game["spent"] *= shrink
             self.most = max_cost
-        self.look_again()
+        self.rebuild_seen()
 
-    def look_again(self) -> None:
-        """Work out anew how arms look with what waits."""
+    def rebuild_seen(self) -> None:
+        """Compute again the statistics with open decisions in them."""
         self._seen = new_arms(self.arms.size)
         self.prior = 0.5 * np.array(self.costs) / (self.most or 1.0)
         for arm, waiting in enumerate(self.open):
             self._wait(self.arms, self._seen, self._game, self.prior, arm, waiting, 0)
 
-    def know(self, budget: float, min_cost: float | None) -> None:
-        """Tell the policy what it may know beforehand; again whenever that changes."""
+    def set_context(self, budget: float, min_cost: float | None) -> None:
+        """Give the policy what it may know beforehand; called again when that changes."""
         self.scale = Scale.of(self.policy, self.reward_range, (0.0, self.most))
         self._reward_in, self._cost_in = self.scale.reward_in, self.scale.cost_in
         context = self.policy.make_context(self.arms.size, budget, min_cost, self.scale)
@@ -131,8 +130,8 @@ class CampaignLearner:
 
     def choose(self, allowed: Sequence[int] | None, seq: int) -> int:
         """Return the arm for decision ``seq`` among those allowed, all by default."""
-        if self._unseen >= 0:
-            self._look()
+        if self._uncounted >= 0:
+            self._count_last_ask()
         if allowed is None:
             return self._pick(
                 self._kernel_params, self._seen, self._game, self._memory, self._stream, seq
@@ -142,12 +141,8 @@ class CampaignLearner:
             self._pick(self._kernel_params, few, self._game, self._memory, self._stream, seq)
         ]
 
-    def certainty(self, arms: int) -> float | None:
-        """Return how likely the policy's choice was, if that can be known; ties apart."""
-        return self.policy.choice_probability(arms)
-
-    def equals(self, allowed: Sequence[int]) -> list[int]:
-        """Return the arms among which an index policy draws: those of the largest index."""
+    def tied_arms(self, allowed: Sequence[int]) -> list[int]:
+        """Return the arms of the largest index, among which an index policy draws."""
         few = self.seen[np.asarray(allowed, dtype=np.intp)]
         fresh = np.flatnonzero(few["n"] == 0.0)
         if fresh.size:
@@ -160,31 +155,31 @@ class CampaignLearner:
         words = np.random.Philox(key=self._stream[:2], counter=[0, seq, 2, 0]).random_raw(2)
         return float(words[0]) / 2.0**64, float(words[1]) / 2.0**64
 
-    def asked(self, arm: int) -> None:
-        """Count a decision that waits."""
-        if self._unseen >= 0:
-            self._look()
+    def add_waiting(self, arm: int) -> None:
+        """Count a decision that waits for its outcome."""
+        if self._uncounted >= 0:
+            self._count_last_ask()
         self.open[arm] += 1
-        self._unseen = arm
+        self._uncounted = arm
 
-    def closed(self, arm: int) -> None:
-        """Count one that waits no more and brought nothing to learn from."""
-        self._look()
+    def remove_waiting(self, arm: int) -> None:
+        """Stop to count a decision that ended without anything to learn from."""
+        self._count_last_ask()
         self.open[arm] = waiting = self.open[arm] - 1
         self._wait(self.arms, self._seen, self._game, self.prior, arm, waiting, -1)
 
     def learn(
         self, arm: int, reward: float, cost: float, seq: int, waited: bool, news: int = 0
     ) -> None:
-        """Learn an outcome, in the user's units; ``waited`` if its decision was counted so.
+        """Learn an outcome, in the user's units; ``waited`` if its decision counted as waiting.
 
-        ``news`` says what of it the tests for changes have not seen: COST, REWARD or their sum.
+        ``news`` is what the tests for changes have not seen of it: COST, REWARD or their sum.
         """
         step = -1 if waited else 0
-        if self._unseen == arm and waited:
-            self._unseen, step = -1, 0  # it was never counted
-        elif self._unseen >= 0:
-            self._look()
+        if self._uncounted == arm and waited:
+            self._uncounted, step = -1, 0  # it was never counted
+        elif self._uncounted >= 0:
+            self._count_last_ask()
         self.open[arm] = waiting = self.open[arm] - waited
         r, c = self._scaled(reward, cost)
         found = self._take(
@@ -195,10 +190,10 @@ class CampaignLearner:
             self._notice(arm, "cost", found >> _SHIFT)
             self._notice(arm, "reward", found % (1 << _SHIFT))
 
-    def paid(self, arm: int, cost: float) -> None:
-        """Show a cost to its test, when the reward is not known yet."""
+    def observe_cost(self, arm: int, cost: float) -> None:
+        """Show a cost to its test while the reward is not known yet."""
         if self.watched:
-            self._notice(arm, "cost", self._paid(self.watch, arm, cost))
+            self._notice(arm, "cost", self._observe_cost(self.watch, arm, cost))
 
     def _notice(self, arm: int, what: str, newer: int) -> None:
         if newer:
@@ -209,24 +204,24 @@ class CampaignLearner:
                 found = found._replace(before=ends[0], after=ends[1])
             self.noticed[arm, what] = found
 
-    def accept(self, arm: int, what: str) -> None:
-        """Take a change as the new normal: its test begins again."""
+    def restart_test(self, arm: int, what: str) -> None:
+        """Begin a test for changes again, after the change that it found."""
         self.noticed.pop((arm, what), None)
         restart(self.watch, 2 * arm + _TESTS[what], what == "reward")
 
-    def start_again(self, arm: int) -> None:
-        """Forget all that was learned of an arm; what waits for its outcome still counts."""
-        self._look()
+    def reset_arm(self, arm: int) -> None:
+        """Forget all that was learned of an arm; its open decisions still count."""
+        self._count_last_ask()
         self._game["plays"] -= int(self.arms[arm]["n"])
         self.arms[arm] = new_arms(1)[0]
         self._wait(self.arms, self._seen, self._game, self.prior, arm, self.open[arm], 0)
 
     def forget(self, arm: int, reward: float, cost: float, seq: int) -> None:
-        """Take an outcome back that was learned at event ``seq`` and is corrected now."""
+        """Undo the learning of an outcome at event ``seq``, which is corrected now."""
         r, c = self._scaled(reward, cost)
-        self._look()
+        self._count_last_ask()
         alone, game = new_arms(1), self._game.copy()
-        # BTS's trials are drawn again, from the same place
+        # the trials of BTS are drawn again, from the same random numbers
         self._take(
             alone, new_arms(1), game, self.prior, self._stream, 0, 0, r, c, seq, 0,
             self.watch, cost, 0,
@@ -247,16 +242,15 @@ class CampaignLearner:
         self._wait(self.arms, self._seen, self._game, self.prior, arm, self.open[arm], 0)
 
     def _scaled(self, reward: float, cost: float) -> tuple[float, float]:
-        """Map an outcome into the policy's units; what exceeds its range counts as its end."""
+        """Map an outcome into the policy's units, clipped to its range."""
         low, high = self.reward_range
-        brought = low if reward < low else high if reward > high else reward
-        spent = cost if cost < self.most else self.most
-        return self._reward_in(brought), self._cost_in(spent)
+        clipped = low if reward < low else high if reward > high else reward
+        return self._reward_in(clipped), self._cost_in(cost if cost < self.most else self.most)
 
 
 @compiled
 def _see(arms: Arms, seen: Arms, prior: Floats, k: int, waiting: float) -> None:
-    """Let an arm look as if what waits had come in at its means, or at half of its most."""
+    """Set how an arm looks if open decisions came in at its means, or at half of its maximum."""
     seen[k] = arms[k]
     if waiting <= 0.0:
         return
@@ -277,7 +271,7 @@ def _see(arms: Arms, seen: Arms, prior: Floats, k: int, waiting: float) -> None:
 
 @compiled
 def _at(stream: Stream, seq: int, purpose: int) -> None:
-    """Transaction to the random numbers of an event: a place in the counter, no state between events."""
+    """Set the random numbers to those of an event: a counter, no state between events."""
     stream[2], stream[3], stream[4], stream[5] = 0, seq, purpose, 0
     stream[10] = 4
 
@@ -311,7 +305,7 @@ def _take(
     return found
 
 
-def _paid(watch: Floats, k: int, paid: float) -> int:
+def _observe_cost(watch: Floats, k: int, paid: float) -> int:
     return feed(watch, 2 * k, paid)
 
 
@@ -321,7 +315,7 @@ class _Kernels(NamedTuple):
     pick: Any
     wait: Any
     take: Any
-    paid: Any
+    observe_cost: Any
     scores: Any
 
 
@@ -332,6 +326,6 @@ def _kernels(policy: Any) -> _Kernels:
         specialize(_pick, policy.name, choose=found["choose"]),
         specialize(_wait, "campaign"),
         specialize(_take, policy.name, update_arm=found["update_arm"]),
-        specialize(_paid, "campaign"),
+        specialize(_observe_cost, "campaign"),
         found.get("scores"),
     )

@@ -1,33 +1,57 @@
-"""What a campaign knows of an arm and of a decision; changed by events only.
+"""What a campaign knows of an arm and of a decision; only events change them.
 
-They are msgspec structs rather than dataclasses: one is made and dropped at every ask, and a
+These are msgspec structs rather than dataclasses: one is made and dropped at every ask, and a
 struct is made in C. None of them can be part of a cycle, so the garbage collector need not look.
+The names of their fields are durable: they stand in snapshots, and those of
+:class:`DecisionRecord` in the log as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct, field
 
+from bursar.campaign.events import (
+    CONFIRMED,
+    CORRECTED,
+    DEFAULTED,
+    ENDINGS,
+    LAPSED,
+    OUTCOMES,
+    unknown_kind,
+)
+from bursar.ledger import Event
+
 __all__ = [
     "OPEN",
     "Arm",
     "ArmChange",
-    "ArmStatistics",
     "Balance",
     "DecisionRecord",
+    "NoticedChange",
     "changes_of",
+    "day_of",
+    "load_decision",
+    "make_record",
 ]
 
 OPEN = ("held", "confirmed")
 """States of the money of a decision in which its hold still counts."""
 
+_DAY = 86_400_000_000  # µs
+
+
+def day_of(ts: int) -> int:
+    """Return the day of a time, counted from 1970 in UTC: days neither skip nor repeat an hour."""
+    return ts // _DAY
+
 
 class Balance(Struct, gc=False):
-    """What may be spent within a scope, and what is."""
+    """What may be spent within a scope (None: no cap), what was spent, and what is held."""
 
     cap: int | None = None
     spent: int = 0
@@ -42,7 +66,7 @@ class Balance(Struct, gc=False):
         return room if self.cap is None else min(room, self.cap - self.spent - self.held)
 
 
-class ArmStatistics(Struct, gc=False, frozen=True):
+class NoticedChange(Struct, gc=False, frozen=True):
     """A change of an arm's mean cost or reward that a test found; means in the user's units."""
 
     what: str  # cost, reward
@@ -50,12 +74,12 @@ class ArmStatistics(Struct, gc=False, frozen=True):
     ts: int
     before: float
     after: float
-    newer: int  # outcomes that the mean after it is of
-    reset: bool  # whether the arm was learned anew from there
+    newer: int  # outcomes in the mean after it
+    reset: bool  # whether the arm was learned from the start again
 
 
 class Arm(Struct, gc=False):
-    """One thing that money can go to."""
+    """One option that money can be spent on."""
 
     key: str
     max_cost: int
@@ -67,11 +91,11 @@ class Arm(Struct, gc=False):
     money: Balance = field(default_factory=Balance)
     costs: list[int] = []  # the newest, for quantile holds
     reset: int = 0  # number of the event since which it is learned
-    changed: dict[str, ArmStatistics] = {}  # the newest change of its cost, and of its reward
+    changed: dict[str, NoticedChange] = {}  # the newest change of its cost, and of its reward
 
 
 class DecisionRecord(Struct, gc=False):
-    """A decision: which arm, what it holds, and what became of it."""
+    """A decision: its arm, its hold, and its outcome. The fold of the events of one decision."""
 
     id: str
     seq: int
@@ -84,43 +108,105 @@ class DecisionRecord(Struct, gc=False):
     fingerprint: str
     propensity: float | None = None
     constrained: bool = False
-    context: dict[str, Any] | None = None  # what the asker wanted to have noted
+    context: dict[str, Any] | None = None  # what the caller recorded with it
     money: str = "held"  # held, confirmed, settled, voided, released, lapsed
     rewarded: str = "pending"  # pending, observed, defaulted, late, none
     cost: int | None = None
     reward: float | None = None
-    charged: int = 0  # what of it is in `spent`
+    charged: int = 0  # how much of it counts as spent
     learned: int = 0  # number of the event at which it was learned from
     reports: dict[str, str] = {}
 
     @property
     def done(self) -> bool:
-        """Whether nothing more is expected of it."""
-        return self.money not in OPEN and self.rewarded != "pending"
+        """Whether no more events are expected."""
+        return self.rewarded != "pending" and self.money not in OPEN
+
+    @property
+    def counted_reward(self) -> float | None:
+        """The reward, if it counts in the campaign's sum of rewards."""
+        return self.reward if self.rewarded in ("observed", "defaulted") else None
+
+    def apply(self, event: Event, reset: int = 0) -> None:
+        """Take a later event of this decision into account.
+
+        ``reset`` is the event since which the arm is learned; what was learned before it stays.
+        """
+        kind, body = event.kind, event.body
+        if kind in OUTCOMES:
+            self._apply_outcome(event, reset)
+        elif kind in ENDINGS:
+            self.money, self.charged = kind, body.get("charge", 0)
+            if kind != LAPSED and self.rewarded == "pending":
+                self.rewarded = "none"  # it was not used: no reward is expected
+        elif kind == CONFIRMED:
+            self.money, self.expires = "confirmed", body["expires"]
+        else:
+            raise unknown_kind(event)
+
+    def _apply_outcome(self, event: Event, reset: int) -> None:
+        kind, body = event.kind, event.body
+        if kind == CORRECTED and self.learned > reset:
+            self.learned = 0
+        if "report" in body:
+            self.reports[body["report"]] = body["print"]
+        if "cost" in body:
+            self.cost = self.charged = body["cost"]
+            self.money = "settled"
+        if "reward" in body:
+            self.reward = body["reward"]
+            late = "late" if "late" in body else "observed"
+            self.rewarded = "defaulted" if kind == DEFAULTED else late
+        if (
+            not self.learned
+            and self.cost is not None
+            and self.reward is not None
+            and self.rewarded != "late"
+        ):
+            self.learned = event.seq
 
 
-# ==== campaign.arm_change
-# A change of an arm that was noticed: its price, or what it brings, is not what it was.
+def make_record(event: Event) -> DecisionRecord:
+    """Return a decision as its first event leaves it."""
+    body, ts = event.body, event.ts
+    return DecisionRecord(
+        event.decision, event.seq, ts, body["arm"], body["hold"], ts // _DAY, body["expires"],
+        body["due"], body["print"], body["p"], body["constrained"], body.get("context"),
+    )  # fmt: skip
 
 
-@dataclass(frozen=True)
+def load_decision(events: Sequence[Event], arms: Sequence[Arm] = ()) -> DecisionRecord | None:
+    """Return a decision as its events left it, or None if there are none.
+
+    ``arms`` say since which event each is learned; without them nothing was reset.
+    """
+    if not events:
+        return None
+    record = make_record(events[0])
+    reset = arms[record.arm].reset if arms else 0
+    for event in events[1:]:
+        record.apply(event, reset)
+    return record
+
+
+@dataclass(frozen=True, kw_only=True)
 class ArmChange:
-    """What was noticed, and when.
+    """A change of an arm that a test found, for users.
 
     Attributes
     ----------
     what : str
         "cost" or "reward".
     before, after : float
-        The mean before it, and the mean of the outcomes since, in the user's units.
+        The mean before the change, and the mean of the outcomes since, in the user's units.
     outcomes : int
-        How many there were since, when it was noticed: about as long ago it happened.
+        Outcomes since the change, when it was found.
     at : datetime
-        When it was noticed.
+        When it was found.
     seq : int
-        Number of the event that says so.
+        Number of its event in the log.
     reset : bool
-        Whether the arm is learned anew from there; if not, its means are of both.
+        Whether the arm is learned from the start again; if not, its means cover both sides.
     """
 
     what: str
@@ -140,11 +226,15 @@ class ArmChange:
 
 def changes_of(arm: Arm) -> tuple[ArmChange, ...]:
     """Return the newest change of an arm's cost and of its reward, the latest one first."""
-    found = sorted(arm.changed.values(), key=lambda one: -one.seq)
     return tuple(
         ArmChange(
-            one.what, one.before, one.after, one.newer,
-            datetime.fromtimestamp(one.ts / 1e6, UTC), one.seq, one.reset,
+            what=one.what,
+            before=one.before,
+            after=one.after,
+            outcomes=one.newer,
+            at=datetime.fromtimestamp(one.ts / 1e6, UTC),
+            seq=one.seq,
+            reset=one.reset,
         )
-        for one in found
-    )  # fmt: skip
+        for one in sorted(arm.changed.values(), key=lambda one: -one.seq)
+    )

@@ -1,4 +1,7 @@
-"""The state of a campaign: what its events add up to. Nothing else ever changes it."""
+"""The state of a campaign: the fold of its events. Only events change it.
+
+A snapshot is a state as bytes, the same bytes for the same state; it spares reading a long log.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,43 @@ import msgspec
 import numpy as np
 
 from bursar.campaign.config import Config
-from bursar.campaign.events import CREATED, check_kind
+from bursar.campaign.events import (
+    ADOPTED,
+    ARM_ADDED,
+    ARM_PAUSED,
+    ARM_RESUMED,
+    ARM_RETIRED,
+    ASKED,
+    BUDGET_SET,
+    CAP_SET,
+    CHANGED,
+    CLOSED,
+    CONFIRMED,
+    CORRECTED,
+    CREATED,
+    DEFAULTED,
+    LAPSED,
+    PAUSED,
+    POLICY_ERROR,
+    POLICY_SLOW,
+    RECONCILED,
+    RELEASED,
+    RESTORED,
+    RESUMED,
+    TOLD,
+    VOIDED,
+    check_kind,
+)
 from bursar.campaign.learner import COST, REWARD, CampaignLearner
-from bursar.campaign.records import OPEN, Arm, ArmStatistics, Balance, DecisionRecord, changes_of
+from bursar.campaign.records import (
+    OPEN,
+    Arm,
+    Balance,
+    DecisionRecord,
+    NoticedChange,
+    changes_of,
+    make_record,
+)
 from bursar.errors import CorruptLedger
 from bursar.jit.arms import ARM
 from bursar.jit.detector import used, with_room
@@ -21,43 +58,27 @@ from bursar.ledger import Event
 from bursar.ledger.store import CampaignTotals
 from bursar.policies import policy as policy_of
 
-__all__ = ["State", "day_of", "decode_snapshot", "encode_snapshot"]
+__all__ = ["State", "decode_snapshot", "encode_snapshot"]
 
-_DAY = 86_400_000_000  # µs
 _ENOUGH = 30  # costs before a quantile of them is trusted
-_FLAGS = 20  # of the newest troubles, kept for an operator
-_NEWEST = 1000  # costs of an arm that quantile holds look at
-
-
-def day_of(ts: int) -> int:
-    """Return the day of a time, counted from 1970 in UTC: days neither skip nor repeat an hour."""
-    return ts // _DAY
-
-
-def _take(costs: list[int], before: int | None, cost: int) -> None:
-    """Note a cost among the newest; one that was wrong is replaced, if it is still there."""
-    if before is None:
-        costs.append(cost)
-        del costs[:-_NEWEST]
-    elif before in costs:
-        costs[costs.index(before)] = cost
+_FLAGS = 20  # notices that are kept for an operator, the newest
+_NEWEST = 1000  # costs of an arm that quantile holds are computed from
 
 
 class State:
-    """A fold of events. ``apply`` does not fail: what an event says has happened."""
+    """A fold of events. ``apply`` does not refuse anything: an event says what has happened."""
 
     def __init__(self, first: Event, empty: bool = False) -> None:
         body = first.body
         self.name: str = body["name"]
-        self.config = Config.of(body["config"])
-        self._unit = 10.0**self.config.coin.exponent
-        self._quantile = self.config.quantile
-        ask_ttl = self.config.ask_ttl
-        lives = self.config.hold_ttl if ask_ttl is None else ask_ttl
-        self.lives = round(lives * 1e6)  # µs of a hold, and of the wait for a reward
-        self.waits = round(self.config.reward_ttl * 1e6)
-        self.patience = self.config.patience * 1e9
-        self.low, self.high = self.config.reward_range
+        self.config = config = Config.from_body(body["config"])
+        self._unit = 10.0**config.coin.exponent
+        self._quantile = config.quantile
+        hold_ttl = config.hold_ttl if config.ask_ttl is None else config.ask_ttl
+        self.hold_time = round(hold_ttl * 1e6)  # µs until a hold ends
+        self.reward_time = round(config.reward_ttl * 1e6)  # µs until a reward is late
+        self.patience = config.patience * 1e9  # ns
+        self.low, self.high = config.reward_range
         self.budget: int = body["budget"]
         self.spent = self.held = self.overrun = 0
         self.stored = "active"  # active, paused, closed, unreconciled
@@ -65,39 +86,39 @@ class State:
         self.keys: dict[str, int] = {}
         self.day_cap: int | None = None
         self.days: dict[int, Balance] = {}
-        self.decisions: dict[str, DecisionRecord] = {}  # those of which something is expected
+        self.decisions: dict[str, DecisionRecord] = {}  # those that expect more events
         self.deadlines: list[tuple[int, str]] = []
         self.flags: list[str] = []
         self.seq, self.ts, self.version = first.seq, first.ts, 1
         self.asks = 0
         self.reward = 0.0
-        self._seen_version, self._plain, self._most = -1, False, 0
-        self._least: int | None = None
+        self._cached_version, self._plain, self._dearest = -1, False, 0
+        self._cheapest: int | None = None
         self.learner = CampaignLearner(
-            policy_of(self.config.policy), self.config.reward_range, self.config.seed,
-            self.config.on_change != "ignore",
+            policy_of(config.policy), config.reward_range, config.seed,
+            config.on_change != "ignore",
         )  # fmt: skip
-        self._add(body["arms"])
+        self._add_arms(body["arms"])
         for scope, cap in body["caps"].items():
-            self._cap(scope, cap)
+            self._set_cap(scope, cap)
         if not empty:
-            self.know()
+            self.inform_policy()
 
-    # looking
+    # reading
 
     @property
     def available(self) -> int:
-        """What no decision has spent or holds; below 0 after overruns and cuts."""
+        """What is neither spent nor held; below 0 after overruns and cuts."""
         return self.budget - self.spent - self.held
 
     @property
     def state(self) -> str:
-        """What the campaign is: as it was set, or overdrawn, or exhausted."""
+        """The stored state; if that is active: active, overdrawn or exhausted."""
         if self.stored != "active":
             return self.stored
         if self.available < 0:
             return "overdrawn"
-        return "active" if self._some_fit() else "exhausted"
+        return "active" if self._some_arm_fits() else "exhausted"
 
     def hold_of(self, number: int) -> int:
         """Return what an ask of an arm reserves; at least one unit, so that no ask is free."""
@@ -107,238 +128,107 @@ class State:
         ordered = sorted(arm.costs)
         return max(1, min(arm.max_cost, ordered[math.ceil(quantile * len(ordered)) - 1]))
 
-    def _some_fit(self) -> bool:
-        """Tell whether some arm can be asked for, today or on a day whose cap is not used up."""
-        self._ready()
+    def _some_arm_fits(self) -> bool:
+        """Return whether some arm fits today, or on a day whose cap is not used up."""
+        self._update_cache()
         if self._plain:
-            return self._least is not None and self._least <= self.available
+            return self._cheapest is not None and self._cheapest <= self.available
         return any(
             arm.state == "active" and self.hold_of(number) <= arm.money.within(self.available)
             for number, arm in enumerate(self.arms)
         )
 
     def all_fit(self) -> bool:
-        """Tell whether every arm may be chosen and fits: the usual case, told at a glance."""
-        if self._seen_version != self.version:
-            self._ready()
-        return self._plain and self._most <= self.budget - self.spent - self.held
+        """Return whether every arm may be chosen and fits: the usual case, and quick to know."""
+        if self._cached_version != self.version:
+            self._update_cache()
+        return self._plain and self._dearest <= self.budget - self.spent - self.held
 
-    def _ready(self) -> None:
-        if self._seen_version != self.version:
+    def _update_cache(self) -> None:
+        if self._cached_version != self.version:
             capped = self.day_cap is not None or any(a.money.cap is not None for a in self.arms)
             idle = any(arm.state != "active" for arm in self.arms)
             self._plain = bool(self.arms) and not (capped or idle or self.config.hold != "max")
-            self._most = max((arm.max_cost for arm in self.arms), default=0)
-            self._least = min(
+            self._dearest = max((arm.max_cost for arm in self.arms), default=0)
+            self._cheapest = min(
                 (arm.max_cost for arm in self.arms if arm.state == "active"), default=None
             )
-            self._seen_version = self.version
+            self._cached_version = self.version
 
     def summary(self, granted: bool) -> CampaignTotals:
         """Return the row that a store keeps beside the log."""
         now = "active" if self.stored == "active" and self.all_fit() else self.state
-        # one a commit: Summary(…) would make the same, three times as slowly
+        # once per commit: CampaignTotals(…) makes the same, three times as slowly
         return tuple.__new__(CampaignTotals, (now, self.budget, self.spent, self.held, granted))
 
-    # changing
+    @staticmethod
+    def next_deadline(record: DecisionRecord) -> int:
+        """Return when the hold of a decision ends, or the wait for its reward."""
+        if record.money not in OPEN:
+            return record.due
+        # a reward that is known, or was defaulted, is not waited for again
+        return min(record.expires, record.due) if record.rewarded == "pending" else record.expires
+
+    # decisions
 
     def apply(self, event: Event) -> None:
         """Take an event into account."""
-        handler = _ON.get(event.kind)
+        handler = _HANDLERS.get(event.kind)
         if handler is None:
             check_kind(event)
             raise CorruptLedger(f"event {event.seq} of {self.name!r} creates it a second time")
         handler(self, event, event.body)
         self.seq, self.ts = event.seq, event.ts
 
-    def _on_asked(self, event: Event, body: dict[str, Any]) -> None:
-        number, hold, ts, day = body["arm"], body["hold"], event.ts, event.ts // _DAY
-        expires, due = body["expires"], body["due"]
-        self.decisions[event.decision] = DecisionRecord(
-            event.decision, event.seq, ts, number, hold, day, expires, due, body["print"],
-            body["p"], body["constrained"], body.get("context"),
-        )  # fmt: skip
+    def _grant(self, event: Event, body: dict[str, Any]) -> None:
+        record = self.decisions[event.decision] = make_record(event)
         if len(self.deadlines) > 4 * len(self.decisions) + 1000:
             self.rebuild_deadlines()
+        expires, due, hold = record.expires, record.due, record.hold
         heappush(self.deadlines, (expires if expires < due else due, event.decision))
-        arm = self.arms[number]
+        arm = self.arms[record.arm]
         arm.open += 1
         arm.asks += 1
-        arm.last = ts
+        arm.last = event.ts
         arm.money.held += hold
-        (self.days.get(day) or self._day(day)).held += hold
+        (self.days.get(record.day) or self._add_day(record.day)).held += hold
         self.held += hold
         self.asks += 1
-        self.learner.asked(number)
+        self.learner.add_waiting(record.arm)
 
-    _on_adopted = _on_asked  # all the same, but for the promise that a grant keeps
+    def _confirm(self, event: Event, body: dict[str, Any]) -> None:
+        record = self.decisions[event.decision]
+        record.apply(event)
+        heappush(self.deadlines, (self.next_deadline(record), record.id))
 
-    def _on_confirmed(self, event: Event, body: dict[str, Any]) -> None:
-        choice = self.decisions[event.decision]
-        choice.money, choice.expires = "confirmed", body["expires"]
-        self._remind(choice)
-
-    def _on_told(self, event: Event, body: dict[str, Any]) -> None:
-        choice = self.decisions.get(event.decision) or self._choice(event)
-        if "report" in body:
-            choice.reports[body["report"]] = body["print"]
-        if "cost" in body:
-            self._settle(choice, body["cost"])
-        if "reward" in body:
-            choice.reward = body["reward"]
-            if "late" in body:
-                choice.rewarded = "late"
-            else:
-                choice.rewarded = "observed"
-                self.reward += body["reward"]
-        news = REWARD if choice.rewarded == "observed" else 0
-        self._study(choice, event.seq, news + COST if "cost" in body else news)
-
-    def _on_defaulted(self, event: Event, body: dict[str, Any]) -> None:
-        choice = self._choice(event)
-        choice.rewarded, choice.reward = "defaulted", body["reward"]
-        if choice.reward is not None:
-            self.reward += choice.reward
-        self._study(choice, event.seq)
-
-    def _on_corrected(self, event: Event, body: dict[str, Any]) -> None:
-        choice = self._choice(event)
-        if choice.learned > self.arms[choice.arm].reset:  # else it is forgotten already
+    def _take_outcome(self, event: Event, body: dict[str, Any]) -> None:
+        """Book a report, a correction or a default: sums first, then the record, then learning."""
+        record = self.decisions.get(event.decision)
+        if record is None:  # it has left the memory, so the event has it
+            was = body["was"]
+            record = DecisionRecord(**(was | {"reports": dict(was["reports"])}))
+        reset = self.arms[record.arm].reset
+        if event.kind == CORRECTED and record.learned > reset:
             self.learner.forget(
-                choice.arm, choice.reward or 0.0, self._cost(choice), choice.learned
+                record.arm, record.reward or 0.0, (record.cost or 0) / self._unit, record.learned
             )
-            choice.learned = 0
-        if "report" in body:
-            choice.reports[body["report"]] = body["print"]
         if "cost" in body:
-            self._settle(choice, body["cost"])
+            self._settle(record, body["cost"])
         if "reward" in body:
-            if choice.rewarded in ("observed", "defaulted") and choice.reward is not None:
-                self.reward -= choice.reward
-            choice.reward, choice.rewarded = body["reward"], "observed"
-            self.reward += choice.reward
-        self._study(choice, event.seq)
+            self._count_reward(record, event)
+        record.apply(event, reset)
+        news = 0
+        if event.kind == TOLD:
+            news = REWARD if record.rewarded == "observed" else 0
+            if "cost" in body:
+                news += COST
+        self._learn(record, event.seq, news)
 
-    def _on_voided(self, event: Event, body: dict[str, Any]) -> None:
-        self._end(event.decision, "voided", 0)
-
-    def _on_released(self, event: Event, body: dict[str, Any]) -> None:
-        self._end(event.decision, "released", 0)
-
-    def _on_lapsed(self, event: Event, body: dict[str, Any]) -> None:
-        self._end(event.decision, "lapsed", body["charge"])
-
-    def _on_arm_added(self, event: Event, body: dict[str, Any]) -> None:
-        self._add([(body["key"], body["max_cost"])])
-        self.know()
-        self.version += 1
-
-    def _on_arm_paused(self, event: Event, body: dict[str, Any]) -> None:
-        self._arm_state(body["key"], "paused")
-
-    def _on_arm_resumed(self, event: Event, body: dict[str, Any]) -> None:
-        self._arm_state(body["key"], "active")
-
-    def _on_arm_retired(self, event: Event, body: dict[str, Any]) -> None:
-        self._arm_state(body["key"], "retired")
-
-    def _on_budget_set(self, event: Event, body: dict[str, Any]) -> None:
-        self.budget = body["budget"]
-        self.know()
-        self.version += 1
-
-    def _on_cap_set(self, event: Event, body: dict[str, Any]) -> None:
-        self._cap(body["scope"], body["cap"])
-        self.version += 1
-
-    def _on_paused(self, event: Event, body: dict[str, Any]) -> None:
-        self.stored = "paused"
-        self.version += 1
-
-    def _on_resumed(self, event: Event, body: dict[str, Any]) -> None:
-        self.stored = "active"
-        self.version += 1
-
-    def _on_closed(self, event: Event, body: dict[str, Any]) -> None:
-        self.stored = "closed"
-        self.version += 1
-
-    def _on_restored(self, event: Event, body: dict[str, Any]) -> None:
-        if self.stored != "closed":  # what was over stays over
-            self.stored = "unreconciled"
-        self.version += 1
-
-    def _on_reconciled(self, event: Event, body: dict[str, Any]) -> None:
-        self.spent += body["gap"]
-        self.stored = "active"
-        self.version += 1
-
-    def _on_policy_error(self, event: Event, body: dict[str, Any]) -> None:
-        self.flags.append(f"policy-error at {event.seq}: {body['error']}")
-        del self.flags[:-_FLAGS]  # a policy that fails, fails at every ask
-
-    def _on_policy_slow(self, event: Event, body: dict[str, Any]) -> None:
-        self.flags.append(f"policy-slow at {event.seq}: a choice took {body['seconds']:.3g} s")
-        del self.flags[:-_FLAGS]
-
-    def _on_changed(self, event: Event, body: dict[str, Any]) -> None:
-        number, what = self.keys[body["key"]], body["what"]
-        arm = self.arms[number]
-        reset = body["reset"]
-        arm.changed[what] = ArmStatistics(
-            what, event.seq, event.ts, body["before"], body["after"], body["newer"], reset
-        )
-        self.learner.accept(number, what)
-        if reset:
-            arm.reset = event.seq
-            self.learner.start_again(number)
-            if what == "cost":
-                arm.costs = []  # a quantile of old prices would hold too little, or too much
-        anew = "; it is learned anew" if reset else ""
-        self.flags.append(f"{arm.key} changed at {event.seq}: its {changes_of(arm)[0]}{anew}")
-        del self.flags[:-_FLAGS]
-
-    # parts
-
-    def _remind(self, choice: DecisionRecord) -> None:
-        """Note when to look at a decision again."""
-        heappush(self.deadlines, (self.next_look(choice), choice.id))
-
-    def rebuild_deadlines(self) -> None:
-        """Note anew when to look at each open decision."""
-        self.deadlines = [(self.next_look(c), c.id) for c in self.decisions.values()]
-        heapify(self.deadlines)
-
-    @staticmethod
-    def next_look(choice: DecisionRecord) -> int:
-        """Return when something will be due for a decision."""
-        if choice.money not in OPEN:
-            return choice.due
-        # a reward that is known, or was made up, is not waited for again
-        return min(choice.expires, choice.due) if choice.rewarded == "pending" else choice.expires
-
-    def _hold(self, choice: DecisionRecord, amount: int) -> None:
-        self.held += amount
-        self.arms[choice.arm].money.held += amount
-        (self.days.get(choice.day) or self._day(choice.day)).held += amount
-
-    def _day(self, day: int) -> Balance:
-        found = self.days.get(day)
-        if found is None:
-            found = self.days[day] = Balance()
-        return found
-
-    def _charge(self, choice: DecisionRecord, amount: int) -> None:
-        self.spent += amount
-        self.arms[choice.arm].money.spent += amount
-        (self.days.get(choice.day) or self._day(choice.day)).spent += amount
-        choice.charged += amount
-
-    def _settle(self, choice: DecisionRecord, cost: int) -> None:
-        """Book the truth: what it did cost, whatever was held or counted before."""
-        arm, hold, more = self.arms[choice.arm], choice.hold, cost - choice.charged
-        day = self.days.get(choice.day) or self._day(choice.day)
-        if choice.money in OPEN:
+    def _settle(self, record: DecisionRecord, cost: int) -> None:
+        """Replace what a decision holds, or was charged before, by its cost."""
+        arm, hold, more = self.arms[record.arm], record.hold, cost - record.charged
+        day = self.days.get(record.day) or self._add_day(record.day)
+        if record.money in OPEN:
             self.held -= hold
             arm.money.held -= hold
             day.held -= hold
@@ -346,101 +236,184 @@ class State:
         self.spent += more
         arm.money.spent += more
         day.spent += more
-        choice.charged = cost
-        if cost > hold or (choice.cost or 0) > hold:
-            before = max((choice.cost or 0) - hold, 0)
+        if cost > hold or (record.cost or 0) > hold:
+            before = max((record.cost or 0) - hold, 0)
             excess = max(cost - hold, 0)
             self.overrun += excess - before
             arm.overruns += bool(excess) - bool(before)
-        if self._quantile is not None:  # nobody else looks at them
-            _take(arm.costs, choice.cost, cost)
-        choice.money, choice.cost = "settled", cost
+        if self._quantile is not None:  # nothing else needs them
+            _keep_cost(arm.costs, record.cost, cost)
 
-    def _end(self, decision: str, how: str, charge: int) -> None:
-        choice = self.decisions[decision]
-        self._hold(choice, -choice.hold)
-        self.arms[choice.arm].open -= 1
-        choice.money = how
-        self._charge(choice, charge)
-        if how != "lapsed" and choice.rewarded == "pending":
-            choice.rewarded = "none"  # it was not used: no reward is to be expected
-        if choice.done:
-            self._retire(choice)
+    def _count_reward(self, record: DecisionRecord, event: Event) -> None:
+        if event.kind == CORRECTED and record.counted_reward is not None:
+            self.reward -= record.counted_reward
+        if "late" not in event.body and event.body["reward"] is not None:
+            self.reward += event.body["reward"]
 
-    def _study(self, choice: DecisionRecord, seq: int, news: int = 0) -> None:
+    def _learn(self, record: DecisionRecord, seq: int, news: int) -> None:
         """Learn, once cost and reward are both known; a complete decision leaves the memory.
 
-        ``news`` is what the tests for changes have not seen. What is corrected is no news to them,
-        nor is what was made up because nothing came in time: that is late, and would look like a
-        change to the worse.
+        ``news`` is what the tests for changes have not seen. A correction is no news to them, nor
+        is a default: it comes late, and would look like a change for the worse.
         """
         waited = (
-            choice.rewarded != "pending"
-            and choice.money not in OPEN
-            and self.decisions.pop(choice.id, None) is not None
+            record.rewarded != "pending"
+            and record.money not in OPEN
+            and self.decisions.pop(record.id, None) is not None
         )
-        reward, cost = choice.reward, choice.cost
-        known = cost is not None and reward is not None
-        if known and not choice.learned and choice.rewarded != "late":
-            self.learner.learn(
-                choice.arm, reward or 0.0, (cost or 0) / self._unit, seq, waited, news
-            )
-            choice.learned = seq
+        if record.learned == seq:
+            cost = (record.cost or 0) / self._unit
+            self.learner.learn(record.arm, record.reward or 0.0, cost, seq, waited, news)
             return
         if news & COST:
-            self.learner.paid(choice.arm, self._cost(choice))
+            self.learner.observe_cost(record.arm, (record.cost or 0) / self._unit)
         if waited:
-            self.learner.closed(choice.arm)
+            self.learner.remove_waiting(record.arm)
 
-    def _retire(self, choice: DecisionRecord) -> None:
-        if self.decisions.pop(choice.id, None) is not None:
-            self.learner.closed(choice.arm)
+    def _end_hold(self, event: Event, body: dict[str, Any]) -> None:
+        record, charge = self.decisions[event.decision], body.get("charge", 0)
+        arm = self.arms[record.arm]
+        arm.open -= 1
+        self.held -= record.hold
+        self.spent += charge
+        for balance in (arm.money, self.days.get(record.day) or self._add_day(record.day)):
+            balance.held -= record.hold
+            balance.spent += charge
+        record.apply(event)
+        if record.done:
+            del self.decisions[record.id]
+            self.learner.remove_waiting(record.arm)
 
-    def _cost(self, choice: DecisionRecord) -> float:
-        return (choice.cost or 0) / self._unit
+    def rebuild_deadlines(self) -> None:
+        """Drop the deadlines that have passed or changed."""
+        self.deadlines = [(self.next_deadline(one), one.id) for one in self.decisions.values()]
+        heapify(self.deadlines)
 
-    def _choice(self, event: Event) -> DecisionRecord:
-        """Return the decision of an event; one that has left the memory is told in the event."""
-        found = self.decisions.get(event.decision)
-        if found is not None:
-            return found
-        was = event.body["was"]
-        return DecisionRecord(**(was | {"reports": dict(was["reports"])}))  # events never change
+    def _add_day(self, day: int) -> Balance:
+        return self.days.setdefault(day, Balance())
 
-    def _add(self, arms: Sequence[tuple[str, int]]) -> None:
+    # rules
+
+    def _add_arm(self, event: Event, body: dict[str, Any]) -> None:
+        self._add_arms([(body["key"], body["max_cost"])])
+        self.inform_policy()
+        self.version += 1
+
+    def _add_arms(self, arms: Sequence[tuple[str, int]]) -> None:
         for key, max_cost in arms:
             self.keys[key] = len(self.arms)
             self.arms.append(Arm(key, max_cost))
         amount = self.config.coin.amount
         self.learner.add_arms([float(amount(max_cost)) for _, max_cost in arms])
 
-    def _arm_state(self, key: str, state: str) -> None:
-        self.arms[self.keys[key]].state = state
+    def _change_arm(self, event: Event, body: dict[str, Any]) -> None:
+        self.arms[self.keys[body["key"]]].state = _STATES[event.kind]
         self.version += 1
 
-    def _cap(self, scope: str, cap: int | None) -> None:
+    def _change_budget(self, event: Event, body: dict[str, Any]) -> None:
+        self.budget = body["budget"]
+        self.inform_policy()
+        self.version += 1
+
+    def _change_cap(self, event: Event, body: dict[str, Any]) -> None:
+        self._set_cap(body["scope"], body["cap"])
+        self.version += 1
+
+    def _set_cap(self, scope: str, cap: int | None) -> None:
         if scope == "day":
             self.day_cap = cap
         else:
             self.arms[self.keys[scope.removeprefix("arm:")]].money.cap = cap
 
-    def know(self) -> None:
-        """Tell the policy what it may know: arms, budget, least cost."""
+    def _change_state(self, event: Event, body: dict[str, Any]) -> None:
+        if event.kind != RESTORED or self.stored != "closed":  # a closed campaign stays closed
+            self.stored = _STATES[event.kind]
+        self.spent += body.get("gap", 0)
+        self.version += 1
+
+    def inform_policy(self) -> None:
+        """Give the policy what it may know beforehand: arms, budget, least cost."""
         least = self.config.min_cost
-        budget = float(self.config.coin.amount(max(self.budget, 1)))  # cut to 0: it plays no more
-        self.learner.know(budget, None if least is None else float(least))
+        # a budget that was cut to 0 is never played with, but a policy may divide by it
+        budget = float(self.config.coin.amount(max(self.budget, 1)))
+        self.learner.set_context(budget, None if least is None else float(least))
+
+    # notices
+
+    def _note_policy_error(self, event: Event, body: dict[str, Any]) -> None:
+        self._flag(f"policy-error at {event.seq}: {body['error']}")
+
+    def _note_policy_slow(self, event: Event, body: dict[str, Any]) -> None:
+        self._flag(f"policy-slow at {event.seq}: a choice took {body['seconds']:.3g} s")
+
+    def _note_change(self, event: Event, body: dict[str, Any]) -> None:
+        number, what, reset = self.keys[body["key"]], body["what"], body["reset"]
+        arm = self.arms[number]
+        arm.changed[what] = NoticedChange(
+            what, event.seq, event.ts, body["before"], body["after"], body["newer"], reset
+        )
+        self.learner.restart_test(number, what)
+        if reset:
+            arm.reset = event.seq
+            self.learner.reset_arm(number)
+            if what == "cost":
+                arm.costs = []  # a quantile of old prices would hold too little, or too much
+        anew = "; it is learned anew" if reset else ""
+        self._flag(f"{arm.key} changed at {event.seq}: its {changes_of(arm)[0]}{anew}")
+
+    def _flag(self, text: str) -> None:
+        self.flags.append(text)
+        del self.flags[:-_FLAGS]  # a policy that fails, fails at every ask
 
 
-_ON = {
-    name.removeprefix("_on_").replace("_", "-"): function
-    for name, function in vars(State).items()
-    if name.startswith("_on_")
+_HANDLERS = {
+    ASKED: State._grant,
+    ADOPTED: State._grant,
+    CONFIRMED: State._confirm,
+    TOLD: State._take_outcome,
+    DEFAULTED: State._take_outcome,
+    CORRECTED: State._take_outcome,
+    VOIDED: State._end_hold,
+    RELEASED: State._end_hold,
+    LAPSED: State._end_hold,
+    ARM_ADDED: State._add_arm,
+    ARM_PAUSED: State._change_arm,
+    ARM_RESUMED: State._change_arm,
+    ARM_RETIRED: State._change_arm,
+    BUDGET_SET: State._change_budget,
+    CAP_SET: State._change_cap,
+    PAUSED: State._change_state,
+    RESUMED: State._change_state,
+    CLOSED: State._change_state,
+    RESTORED: State._change_state,
+    RECONCILED: State._change_state,
+    POLICY_ERROR: State._note_policy_error,
+    POLICY_SLOW: State._note_policy_slow,
+    CHANGED: State._note_change,
 }
-"""What each kind of event does, by its kind."""
+_STATES = {
+    ARM_PAUSED: "paused",
+    ARM_RESUMED: "active",
+    ARM_RETIRED: "retired",
+    PAUSED: "paused",
+    RESUMED: "active",
+    CLOSED: "closed",
+    RESTORED: "unreconciled",
+    RECONCILED: "active",
+}
+"""The state of an arm or of the campaign after an event."""
 
 
-# ==== campaign.snapshot
-# Snapshots: the state of a campaign as bytes, the same bytes for the same state.
+def _keep_cost(costs: list[int], before: int | None, cost: int) -> None:
+    """Add a cost to the newest ones; a corrected one is replaced, if it is still there."""
+    if before is None:
+        costs.append(cost)
+        del costs[:-_NEWEST]
+    elif before in costs:
+        costs[costs.index(before)] = cost
+
+
+# snapshots
 
 VERSION = 3
 _PLAIN = (
@@ -456,11 +429,11 @@ def encode_snapshot(state: State) -> bytes:
     content: dict[str, Any] = {
         "v": VERSION,
         "name": state.name,
-        "config": state.config.body(),
+        "config": state.config.to_body(),
         "plain": {name: getattr(state, name) for name in _PLAIN},
         "arms": state.arms,
-        "days": [[day, cap] for day, cap in sorted(state.days.items())],
-        "choices": [choice for _, choice in sorted(state.decisions.items())],
+        "days": [[day, balance] for day, balance in sorted(state.days.items())],
+        "choices": [record for _, record in sorted(state.decisions.items())],
         "brain": {
             "arms": learner.arms.tobytes(),
             "open": learner.open,
@@ -484,10 +457,10 @@ def decode_snapshot(content: bytes) -> State | None:
     state = State(Event(plain["seq"], plain["ts"], CREATED, "", body), empty=True)
     for name in _PLAIN:
         setattr(state, name, plain[name])
-    state.arms = [_arm(arm) for arm in data["arms"]]
+    state.arms = [_load_arm(arm) for arm in data["arms"]]
     state.keys = {arm.key: number for number, arm in enumerate(state.arms)}
-    state.days = {day: Balance(**cap) for day, cap in data["days"]}
-    state.decisions = {choice["id"]: DecisionRecord(**choice) for choice in data["choices"]}
+    state.days = {day: Balance(**balance) for day, balance in data["days"]}
+    state.decisions = {one["id"]: DecisionRecord(**one) for one in data["choices"]}
     state.rebuild_deadlines()
     learner, kept = state.learner, data["brain"]
     learner.arms = np.frombuffer(kept["arms"], dtype=ARM).copy()
@@ -496,11 +469,11 @@ def decode_snapshot(content: bytes) -> State | None:
     rows, watch = kept["watch"]
     learner.watch = with_room(learner.watch, 2 * len(learner.open))
     learner.watch[:rows, : 2 * len(learner.open)] = np.frombuffer(watch).reshape(rows, -1)
-    learner.look_again()
-    state.know()
+    learner.rebuild_seen()
+    state.inform_policy()
     return state
 
 
-def _arm(kept: dict[str, Any]) -> Arm:
-    changed = {what: ArmStatistics(**one) for what, one in kept["changed"].items()}
+def _load_arm(kept: dict[str, Any]) -> Arm:
+    changed = {what: NoticedChange(**one) for what, one in kept["changed"].items()}
     return Arm(**(kept | {"money": Balance(**kept["money"]), "changed": changed}))

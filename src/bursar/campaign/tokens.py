@@ -1,8 +1,8 @@
-"""Orphans: decisions that a restored backup does not know, vouched for by a token of our own.
+"""Signed tokens of decisions: with one, an outcome is recorded even after a restore.
 
-A token says what was granted, sealed with a secret that only the ledger has (and that every backup
-of it has, too). So an outcome that comes after a restore is booked, though the ask it belongs to is
-gone from the log; nobody else can make the ledger believe in a decision.
+A restored backup does not know the decisions that were granted after it. A token says what was
+granted, signed with a secret that only the ledger and its backups have. So their outcomes can be
+recorded, and no one else can make the ledger accept a decision.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bursar.ledger import Store
 
 __all__ = ["Grant", "TokenSigner", "adopt_decision"]
 
-_MARK = 16  # bytes
+_SIGNATURE = 16  # bytes
 
 
 class Grant(msgspec.Struct, frozen=True, array_like=True):
@@ -36,43 +36,45 @@ _DECODER = msgspec.msgpack.Decoder(Grant)
 
 
 class TokenSigner:
-    """Makes and checks tokens with the secret of a store."""
+    """Signs and opens tokens with the secret of a store."""
 
     def __init__(self, store: Store) -> None:
         store.insert_record("secret", "orphan", secrets.token_bytes(32))  # unless there is one
         self._secret = store.records("secret")["orphan"]
 
-    def token(self, campaign: str, decision: Decision) -> str:
+    def sign(self, campaign: str, decision: Decision) -> str:
         """Return the token of a decision."""
         body = msgspec.msgpack.encode(Grant(decision.arm, decision.hold_units, decision.ts))
-        return urlsafe_b64encode(self._mark(campaign, decision.id, body) + body).decode()
+        return urlsafe_b64encode(self._signature(campaign, decision.id, body) + body).decode()
 
-    def opened(self, campaign: str, decision: str, token: str) -> Grant:
-        """Return what a token says; refuse one that is not ours, or of another decision."""
+    def open(self, campaign: str, decision: str, token: str) -> Grant:
+        """Return the grant of a token; raise InvalidInput for any other decision's or forged one."""
         try:
             data = urlsafe_b64decode(token.encode())
-            mark, body = data[:_MARK], data[_MARK:]
-            if hmac.compare_digest(mark, self._mark(campaign, decision, body)):
+            signature, body = data[:_SIGNATURE], data[_SIGNATURE:]
+            if hmac.compare_digest(signature, self._signature(campaign, decision, body)):
                 return _DECODER.decode(body)
         except ValueError:  # no base64, no msgpack
             pass
         raise InvalidInput(
             f"the token is not one of {decision!r} of {campaign!r}, got {token[:80]!r};"
-            " pass what the ask was answered with"
+            " pass the token that came with the decision"
         )
 
-    def _mark(self, campaign: str, decision: str, body: bytes) -> bytes:
+    def _signature(self, campaign: str, decision: str, body: bytes) -> bytes:
         names = msgspec.msgpack.encode((campaign, decision))  # no two pairs are the same bytes
-        return hmac.digest(self._secret, names + body, "sha256")[:_MARK]
+        return hmac.digest(self._secret, names + body, "sha256")[:_SIGNATURE]
 
 
 def adopt_decision(transaction: Transaction, decision: str, grant: Grant) -> None:
-    """Take a decision into the books that was granted before the log was set back.
+    """Add a decision that was granted before the ledger was restored from a backup.
 
-    It is no grant: the money may be gone already, so it counts even where nothing is left.
+    Its money may be spent already, so it counts even where nothing is left.
     """
     state = transaction.state
-    transaction.append_event(
-        ADOPTED, decision, arm=transaction.arm(grant.arm), hold=grant.hold, p=None, print="*",
-        constrained=False, expires=grant.ts + state.lives, due=grant.ts + state.waits,
-    )  # fmt: skip
+    body = {
+        "arm": transaction.arm_number(grant.arm), "hold": grant.hold, "p": None, "print": "*",
+        "constrained": False, "expires": grant.ts + state.hold_time,
+        "due": grant.ts + state.reward_time,
+    }  # fmt: skip
+    transaction.append_event(ADOPTED, body, decision)

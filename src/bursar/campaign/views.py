@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bursar.campaign.records import OPEN, ArmChange, Balance, changes_of
-from bursar.campaign.state import State, day_of
+from bursar.campaign.records import OPEN, ArmChange, Balance, changes_of, day_of
+from bursar.campaign.state import State
 from bursar.estimate import Estimate
 from bursar.formatting import format_money, format_number, pluralize, to_plain
 from bursar.theory import z_from_alpha

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from bursar.campaign import Campaign
-from bursar.campaign.campaign import DEFAULT
+from bursar.campaign.config import DEFAULT_POLICY
 from bursar.campaign.export import export_decisions, export_events
 from bursar.cli.output import (
     AsJSON,
@@ -58,7 +58,7 @@ def create(
     arm: Annotated[
         list[str], typer.Option(help="An arm and the most it can cost, as in small=0.004.")
     ],
-    policy: Annotated[str, typer.Option(help="The policy's slug.")] = DEFAULT,
+    policy: Annotated[str, typer.Option(help="The policy's slug.")] = DEFAULT_POLICY,
     reward_range: Annotated[
         str, typer.Option(help="The least and most that a decision can bring.")
     ] = "0,1",

@@ -82,7 +82,7 @@ def campaign_facts(campaign: Campaign) -> dict[str, Any]:
     caps |= {
         f"arm:{arm.key}": text(arm.money.cap) for arm in state.arms if arm.money.cap is not None
     }
-    rules = campaign.config.body()
+    rules = campaign.config.to_body()
     coin = rules.pop("coin")
     return {
         "name": campaign.name,

@@ -7,18 +7,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar, overload
 
-from bursar.campaign import Config, Decision
-from bursar.campaign.config import printable
+from bursar.campaign import Decision
+from bursar.campaign.decision import DecisionBlock
 from bursar.client.admin_calls import ChangeCalls, ViewCalls
 from bursar.client.decision_calls import EndCalls, OutcomeCalls
 from bursar.client.script import AsyncRunner, Awaiting, Blocking, Runner, Script, Verb, View
 from bursar.client.spool import SpoolingTransport
-from bursar.client.transport import Request
-from bursar.errors import BudgetExhausted, BursarError, InvalidInput
+from bursar.errors import BudgetExhausted, BursarError
 from bursar.ledger import Event
 from bursar.money import Amount
 
-__all__ = ["AsyncCampaign", "Handle", "RemoteCampaign", "RemoteDecisionBlock", "Scripts"]
+__all__ = ["AsyncCampaign", "Handle", "RemoteCampaign", "Scripts"]
 
 # ==== client.handle
 # Handles of a campaign elsewhere: the verbs of :class:`bursar.Campaign`, at once or awaited.
@@ -78,82 +77,45 @@ class Handle:
     alarms = View(Scripts.alarms)
 
 
-# ==== client.settling
-# A decision in the hands of a block: settled or given back, whatever happens.
-
 _LOG = logging.getLogger("bursar.client")
 
 
-class RemoteDecisionBlock:
-    """A decision and what the block says of it."""
+def _begin_block(scripts: OutcomeCalls, options: dict[str, Any]) -> Script[DecisionBlock]:
+    """Ask, after reading the rules: an outcome that breaks them is refused in the block."""
+    DecisionBlock.check_options(options)
+    rules = yield from scripts.rules()
+    decision = yield from scripts.ask(**options)
 
-    def __init__(self, scripts: OutcomeCalls, rules: Config | None, decision: Decision) -> None:
-        self._scripts = scripts
-        self._rules = rules
-        self.decision = decision
-        self._outcome: dict[str, Any] = {}
+    def check(cost: Amount | None, reward: float | None) -> None:
+        scripts.outcome(cost, reward)
+        if reward is not None and rules is not None:
+            rules.check_reward(reward)
 
-    @classmethod
-    def begin(cls, scripts: OutcomeCalls, options: dict[str, Any]) -> Script[RemoteDecisionBlock]:
-        """Ask, after a look at the rules: what breaks them is refused where it is said."""
-        if options.get("n") is not None:
-            raise InvalidInput("a block is for one decision; ask(n) gives many")
-        rules = yield from scripts.rules()
-        return cls(scripts, rules, (yield from scripts.ask(**options)))
+    return DecisionBlock(decision, check)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.decision, name)
 
-    def settle(self, cost: Amount | None = None, reward: float | None = None) -> None:
-        """Say what it cost and brought; booked when the block ends. The last word counts."""
-        self._scripts.outcome(cost, reward)  # refused here, where it was said
-        if cost is not None:
-            self._outcome["cost"] = cost
-        if reward is not None:
-            low, high = self._rules.reward_range if self._rules else (reward, reward)
-            if not low <= reward <= high:
-                raise InvalidInput(
-                    f"reward must be in its range [{low:g}, {high:g}], got {reward!r}"
-                )
-            self._outcome["reward"] = reward
-
-    def finish(self) -> Script[None]:
-        """Book what was said; a block that said nothing of the cost leaves the hold to lapse."""
-        if "cost" not in self._outcome:
-            raise InvalidInput(
-                f"the block of decision {self.decision.id!r} ended without settle(cost=…); its hold"
-                " stays until it lapses: tell its cost, or void it"
-            )
-        yield from self._send(self._told())
-
-    def abandon(self, error: BaseException) -> Script[None]:
-        """Book what was said before the block raised, or give the hold back."""
-        reason = printable(f"{type(error).__name__}: {error}"[:200])
-        call = self._told() if self._outcome else self._scripts.voiding(self.decision.id, reason)
-        try:
-            yield from self._send(call)
-        except BursarError as trouble:  # the block's own error is the one to see
-            error.add_note(
-                f"the outcome of decision {self.decision.id!r} was not delivered: {trouble}"
-            )
-
-    def _told(self) -> Request[Decision]:
-        outcome = self._outcome
-        return self._scripts.told(self.decision, outcome.get("cost"), outcome.get("reward"))
-
-    def _send(self, call: Request[Decision]) -> Script[None]:
-        line = self._scripts.line
-        try:
-            yield from line.call(call)
-        except GeneratorExit:
+def _end_block(
+    scripts: OutcomeCalls, block: DecisionBlock, error: BaseException | None = None
+) -> Script[None]:
+    """Report the outcome of a block; if it raised before it had one, void the decision."""
+    if error is None:
+        block.check_settled()
+    if error is None or block.outcome:
+        call = scripts.told(block.decision, block.outcome.get("cost"), block.outcome.get("reward"))
+    else:
+        call = scripts.voiding(block.decision.id, block.reason(error))
+    line = scripts.line
+    try:
+        yield from line.call(call)
+    except GeneratorExit:
+        raise
+    except BaseException as failure:
+        if not line.keep((call,), failure) or not isinstance(failure, BursarError):
             raise
-        except BaseException as error:
-            if not line.keep((call,), error) or not isinstance(error, BursarError):
-                raise
-            # the work is done and its outcome is safe: an error would have it done twice
-            _LOG.warning("the outcome of %s is kept for later: %s", self.decision.id, error)
-        else:
-            yield from line.catch_up()
+        # the work is done and its outcome is safe: an error would have it done twice
+        _LOG.warning("the outcome of %s is kept for later: %s", block.decision.id, failure)
+    else:
+        yield from line.catch_up()
 
 
 T = TypeVar("T")
@@ -208,18 +170,19 @@ class RemoteCampaign(Handle, Blocking):
         return found
 
     @contextmanager
-    def decide(self, **options: Any) -> Iterator[RemoteDecisionBlock]:
+    def decide(self, **options: Any) -> Iterator[DecisionBlock]:
         """Ask, and settle by itself: ``with campaign.decide() as d: d.settle(cost=…, reward=…)``.
 
         If the body raises, what it settled so far is told, or the hold is given back.
         """
-        settling = self.play(RemoteDecisionBlock.begin(self.scripts, options))
+        block = self.play(_begin_block(self.scripts, options))
         try:
-            yield settling
+            yield block
         except BaseException as error:
-            self.play(settling.abandon(error))
+            with block.keep_error(error):
+                self.play(_end_block(self.scripts, block, error))
             raise
-        self.play(settling.finish())
+        self.play(_end_block(self.scripts, block))
 
     def run(self, play: Callable[[str], tuple[Amount, float]], most: int | None = None) -> int:
         """Play until the budget is spent: ``play(arm)`` returns what it cost and brought."""
@@ -299,18 +262,19 @@ class AsyncCampaign(Handle, Awaiting):
         return found
 
     @asynccontextmanager
-    async def decide(self, **options: Any) -> AsyncIterator[RemoteDecisionBlock]:
+    async def decide(self, **options: Any) -> AsyncIterator[DecisionBlock]:
         """Ask, and settle by itself: ``async with campaign.decide() as d: d.settle(…)``.
 
         If the body raises or is cancelled, what it settled so far is told, or the hold given back.
         """
-        settling = await self.play(RemoteDecisionBlock.begin(self.scripts, options))
+        block = await self.play(_begin_block(self.scripts, options))
         try:
-            yield settling
+            yield block
         except BaseException as error:
-            await self._player.play_out(settling.abandon(error))
+            with block.keep_error(error):
+                await self._player.play_out(_end_block(self.scripts, block, error))
             raise
-        await self._player.play_out(settling.finish())
+        await self._player.play_out(_end_block(self.scripts, block))
 
     async def run(
         self, play: Callable[[str], Awaitable[tuple[Amount, float]]], most: int | None = None

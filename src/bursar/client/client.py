@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 import httpx2
 
+from bursar.campaign.decision import DecisionBlock
 from bursar.client.admin_calls import ServiceCalls
-from bursar.client.campaign import AsyncCampaign, RemoteCampaign, RemoteDecisionBlock
+from bursar.client.campaign import AsyncCampaign, RemoteCampaign
 from bursar.client.script import AsyncRunner, Awaiting, Blocking, Runner, Script, Verb
 from bursar.client.spool import SpoolingTransport
 from bursar.client.transport import Retry
@@ -83,7 +84,7 @@ class Client(Blocking):
         self.play(self.scripts.create(name, budget, arms, policy, rules))
         return self.campaign(name)
 
-    def decide(self, name: str, **options: Any) -> AbstractContextManager[RemoteDecisionBlock]:
+    def decide(self, name: str, **options: Any) -> AbstractContextManager[DecisionBlock]:
         """Ask a campaign, and settle by itself at the end of the block."""
         return self.campaign(name).decide(**options)
 
@@ -155,7 +156,7 @@ class AsyncClient(Awaiting):
         await self.play(self.scripts.create(name, budget, arms, policy, rules))
         return self.campaign(name)
 
-    def decide(self, name: str, **options: Any) -> AbstractAsyncContextManager[RemoteDecisionBlock]:
+    def decide(self, name: str, **options: Any) -> AbstractAsyncContextManager[DecisionBlock]:
         """Ask a campaign, and settle by itself at the end of the block."""
         return self.campaign(name).decide(**options)
 

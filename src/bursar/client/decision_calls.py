@@ -50,7 +50,7 @@ class Scope:
     def config(self) -> Script[Config]:
         """Return the rules of the campaign; asked for once, since they never change."""
         if self._config is None:
-            read = Request("GET", self.path(), lambda answer: Config.of(answer.data["config"]))
+            read = Request("GET", self.path(), lambda answer: Config.from_body(answer.data["config"]))
             self._config = yield from self.line.call(read)
             self.exponent = self._config.coin.exponent
         return self._config
@@ -282,7 +282,7 @@ class OutcomeCalls(AskCalls):
         """Return the call that tells an outcome, checked and with a name of its own."""
         if cost is None and reward is None:
             raise InvalidInput(
-                "tell must have a cost, a reward or both, got neither; void() undoes"
+                "an outcome needs a cost, a reward or both; to release the hold, void it"
             )
         one = {"decision": decision, "cost": cost, "reward": reward, "report": report}
         return self._telling(self._told(one | {"rounding": rounding, "token": token}))
@@ -387,7 +387,7 @@ class EndCalls(OutcomeCalls):
     ) -> Script[Decision]:
         """Put an outcome right that was told wrongly; the first telling stays in the log."""
         if cost is None and reward is None:
-            raise InvalidInput("correct must have a cost, a reward or both, got neither")
+            raise InvalidInput("a correction needs a cost, a reward or both, got neither")
         self._learn(decision)
         body = self.outcome(None, reward) | {"reason": check_text("reason", reason)}
         if cost is not None:

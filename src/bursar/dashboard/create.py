@@ -87,7 +87,7 @@ def list_policies() -> tuple[str, ...]:
     for kind in POLICIES.values():
         for slug in map(str, kind.examples()):
             try:
-                Config.made(slug, Coin(), (0.0, 1.0), {})
+                Config.make(slug, Coin(), (0.0, 1.0), {})
             except BursarError:
                 continue
             if slug not in found:
@@ -166,13 +166,13 @@ def _parse_rules(form: Form, coin: Coin, policy: str) -> dict[str, Any]:
             continue
         try:
             rules[name] = kind(text)
-            Config.made(DEFAULTS["policy"], coin, span, {name: rules[name]})
+            Config.make(DEFAULTS["policy"], coin, span, {name: rules[name]})
         except BursarError as error:
             form.errors[name] = f"{error}."
         except ValueError:
             form.errors[name] = f"Enter a number, got {text!r}."
     try:
-        Config.made(policy, coin, span, {})
+        Config.make(policy, coin, span, {})
     except BursarError as error:
         form.errors["reward_high" if "reward" in str(error) else "policy"] = f"{error}."
     return rules | {"reward_range": span}

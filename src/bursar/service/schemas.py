@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 
 from bursar.campaign import ArmChange, ArmView, Decision, Estimate, Explanation, Forecast, Option
-from bursar.campaign.campaign import DEFAULT
+from bursar.campaign.config import DEFAULT_POLICY
 from bursar.campaign.tokens import TokenSigner
 from bursar.campaign.views import Status
 from bursar.ledger import Event
@@ -102,7 +102,7 @@ class NewCampaignRequest(_Request):
     name: Name
     budget: Money
     arms: Annotated[list[NewArmRequest], Meta(min_length=1, max_length=10_000)]
-    policy: Annotated[str, Meta(max_length=200)] = DEFAULT
+    policy: Annotated[str, Meta(max_length=200)] = DEFAULT_POLICY
     reward_range: Annotated[list[float], Meta(min_length=2, max_length=2)] | UnsetType = UNSET
     caps: dict[str, Money] = {}
     currency: Annotated[str, Meta(max_length=16)] = ""
@@ -366,7 +366,7 @@ def decision_body(campaign: str, one: Decision, signer: TokenSigner | None = Non
         reward=one.reward,
         seq=one.seq,
         context=one.context,
-        token=UNSET if signer is None else signer.token(campaign, one),
+        token=UNSET if signer is None else signer.sign(campaign, one),
     )
 
 

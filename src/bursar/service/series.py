@@ -24,8 +24,7 @@ from bursar.campaign.events import (
     TOLD,
     check_kind,
 )
-from bursar.campaign.records import OPEN, DecisionRecord
-from bursar.campaign.transaction import load_decision
+from bursar.campaign.records import OPEN, DecisionRecord, load_decision
 from bursar.errors import InvalidInput, UnknownCampaign
 from bursar.ledger import Event, Store
 from bursar.money import Coin

@@ -87,7 +87,7 @@ def gauges(service: Service, coins: dict[str, Coin]) -> Iterable[Metric]:
 
 def _coin(service: Service, name: str) -> Coin:
     first, _ = next(service.store.read(name))
-    return Config.of(first.body["config"]).coin
+    return Config.from_body(first.body["config"]).coin
 
 
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0)

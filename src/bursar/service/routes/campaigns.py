@@ -124,7 +124,7 @@ async def show_state(call: Call[None]) -> BytesResponse:
 
 def _campaign_body(campaign: Campaign) -> dict[str, Any]:
     body = campaign.status().as_dict()
-    return body | {"config": to_plain(campaign.config.body()), "alarms": campaign.alarms}
+    return body | {"config": to_plain(campaign.config.to_body()), "alarms": campaign.alarms}
 
 
 def _etag(body: dict[str, Any]) -> tuple[bytes, bytes]:

@@ -202,7 +202,7 @@ async def _tell_command(
 ) -> Any:
     config = (await service.find_campaign(campaign)).config
     token = given.token
-    grant = None if token is None else service.signer.opened(campaign, decision, token)
+    grant = None if token is None else service.signer.open(campaign, decision, token)
     return tell_command(
         config, decision, given.cost, given.reward, given.report_id, given.rounding, grant
     )
