@@ -1,6 +1,6 @@
-"""Draw docs/images/dashboard.png: the first page of ``bursar serve --demo``, in a real browser.
+"""Take the screenshot docs/images/dashboard.png of the first page of ``bursar serve --demo``.
 
-Run it as ``python docs/dashboard_picture.py``; it needs Debian's chromium and ``bursar[test]``.
+Run ``python docs/dashboard_picture.py``; it requires Debian's chromium and ``bursar[test]``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ PICTURE = Path(__file__).parent / "images" / "dashboard.png"
 
 
 def main() -> None:
-    """Start the demo, wait until it spends, take the picture."""
+    """Start the demo, wait until it has spent something, and take the screenshot."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
-    line = [sys.executable, "-m", "bursar", "serve", "--demo", "--port", str(port)]
-    server = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "bursar", "serve", "--demo", "--port", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(100):
             try:

@@ -13,7 +13,6 @@ from bursar.dashboard import (
     account,
     campaign,
     create,
-    decision,
     edit,
     events,
     ledger,
@@ -70,7 +69,7 @@ def make_pages(service: Service) -> list[BaseRoute]:
         get(f"{_CAMPAIGN}/ledger", ledger.show_ledger),
         # a bill may be as long as a batch, and the path decides how long a body may be
         post(f"{_CAMPAIGN}/ledger:batch", ledger.check_bill),
-        get(f"{_CAMPAIGN}/decisions/{{id}}", decision.show_decision),
+        get(f"{_CAMPAIGN}/decisions/{{id}}", campaign.show_decision),
         *(post(f"{_CAMPAIGN}/{path}", handler) for path, handler in edit.CHANGES.items()),
         Mount("/static", _Assets(directory=_STATIC)),
     ]

@@ -1,4 +1,4 @@
-"""The page of a campaign, and the history that its charts draw."""
+"""The pages of a campaign and of its decisions, and the history that charts draw."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bursar.campaign import ArmView, Decision, Estimate
-from bursar.dashboard.events import EventDescriber, read_backwards
-from bursar.dashboard.render import campaign_path, is_live_request, render, render_parts
+from bursar.dashboard.events import EventDescriber, load_decision_events, read_backwards
+from bursar.dashboard.render import is_live_request, render, render_parts
 from bursar.dashboard.summary import CampaignSummary, is_stuck, summarize
 from bursar.service.auth import require
 from bursar.service.responses import encode
 from bursar.service.service import Service
 
-__all__ = ["AGES", "COLUMNS", "ArmColumn", "filter_holds", "send_series", "show_campaign"]
+__all__ = [
+    "AGES",
+    "COLUMNS",
+    "ArmColumn",
+    "filter_holds",
+    "send_series",
+    "show_campaign",
+    "show_decision",
+]
 
 AGES = {"0": "All", "60": "1 minute", "600": "10 minutes", "3600": "1 hour", "86400": "1 day"}
 """Minimum ages of holds to filter by, in seconds, and their labels."""
@@ -31,6 +39,23 @@ _MAX_HOLDS = 50
 _EVENTS = 12
 _CHART_ROWS = 12  # of the table beside the chart
 _CHART_POINTS = 1000
+
+_METHODS = {
+    "index": "by the largest index",
+    "first": "because it had not been tried",
+    "drawn": "drawn by the policy",
+    "explored": "at random, by the campaign’s exploration rule",
+    "only": "because no other arm was available",
+    "fallback": "at random, because the policy failed",
+}
+_STATUSES = {
+    "chosen": ("good", "Chosen"),
+    "open": ("neutral", "Available"),
+    "unaffordable": ("bad", "Not affordable"),
+    "paused": ("warning", "Paused"),
+    "retired": ("neutral", "Retired"),
+    "excluded": ("neutral", "Not requested"),
+}  # the tone and the label of what an arm was before the decision
 
 
 class ArmColumn(NamedTuple):
@@ -62,22 +87,21 @@ COLUMNS = {
 async def show_campaign(service: Service, request: Request) -> Response:
     """Show a campaign, or only the parts of its page that change."""
     name: str = request.path_params["name"]
-    key = require(request, "read", name)
+    require(request, "read", name)
     query = request.query_params
     sort, older = query.get("sort", ""), query.get("older", "")
     view: dict[str, Any] = {
         "sort": sort if sort in COLUMNS else "ratio",
         "down": query.get("down", "1") != "0",
         "older": older if older in AGES else "0",
-        "may_admin": key.allows("admin", name),
     }
-    values = view | await service.run_in_thread(_load, service, name, view)
+    values = view | await service.run_in_thread(_load_campaign, service, name, view)
     if is_live_request(request):
         return render_parts(service, request, _LIVE_PARTS, **values)
     return render(service, request, "campaign", **values)
 
 
-def _load(service: Service, name: str, view: dict[str, Any]) -> dict[str, Any]:
+def _load_campaign(service: Service, name: str, view: dict[str, Any]) -> dict[str, Any]:
     campaign, series = service.campaign(name), service.series.get(name)
     summary = summarize(campaign, series)
     status = summary.status
@@ -85,7 +109,6 @@ def _load(service: Service, name: str, view: dict[str, Any]) -> dict[str, Any]:
     holds = filter_holds(summary, view["older"])
     events, _ = read_backwards(service.store, name, status.seq + 1, _EVENTS)
     return {
-        "path": campaign_path(name),
         "campaign": summary,
         "status": status,
         "arms": arms[:_MAX_ARMS],
@@ -105,6 +128,27 @@ def _load(service: Service, name: str, view: dict[str, Any]) -> dict[str, Any]:
 def filter_holds(summary: CampaignSummary, age: str) -> list[Decision]:
     """Return the open holds that are at least that old, oldest first."""
     return [one for one in summary.holds if (summary.now - one.at).total_seconds() >= int(age)]
+
+
+async def show_decision(service: Service, request: Request) -> Response:
+    """Show why a decision was made."""
+    name: str = request.path_params["name"]
+    require(request, "read", name)
+    values = await service.run_in_thread(_load_decision, service, name, request.path_params["id"])
+    return render(service, request, "decision", **values)
+
+
+def _load_decision(service: Service, name: str, id: str) -> dict[str, Any]:
+    campaign = service.campaign(name)
+    return {
+        "methods": _METHODS,
+        "statuses": _STATUSES,
+        "decision": campaign.decision(id),
+        "explanation": campaign.explain(id),
+        "currency": campaign.coin.currency,
+        "events": load_decision_events(service.store, name, id),
+        "describer": EventDescriber(campaign.coin, campaign.arms()),
+    }
 
 
 async def send_series(service: Service, request: Request) -> Response:

@@ -11,14 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bursar.campaign import Campaign
-from bursar.dashboard.render import (
-    Form,
-    Handler,
-    campaign_path,
-    parse_count,
-    redirect,
-    render,
-)
+from bursar.dashboard.render import Form, Handler, campaign_path, parse_count, redirect, render
 from bursar.dashboard.summary import CampaignSummary, summarize
 from bursar.errors import BursarError, InvalidInput, StaleVersion
 from bursar.money import Coin
@@ -51,6 +44,18 @@ def _close(campaign: Campaign, fields: dict[str, str], author: dict[str, Any]) -
     campaign.end(**author)
 
 
+def _reconcile(campaign: Campaign, fields: dict[str, str], author: dict[str, Any]) -> None:
+    campaign.reconcile(fields.get("gap", "").strip(), **author)
+
+
+def _set_day_cap(campaign: Campaign, fields: dict[str, str], author: dict[str, Any]) -> None:
+    campaign.set_cap("day", fields.get("cap", "").strip() or None, **author)
+
+
+def _add_arm(campaign: Campaign, fields: dict[str, str], author: dict[str, Any]) -> None:
+    campaign.add_arm(fields.get("key", "").strip(), fields.get("max_cost", "").strip(), **author)
+
+
 def _void(campaign: Campaign, fields: dict[str, str], author: dict[str, Any]) -> None:
     prefix = "shown:" if fields.get("which") == "all" else "hold:"
     chosen = [name.removeprefix(prefix) for name in fields if name.startswith(prefix)]
@@ -64,45 +69,25 @@ def _void(campaign: Campaign, fields: dict[str, str], author: dict[str, Any]) ->
             raise outcome
 
 
+def _make_arm_handler(change: Callable[..., object]) -> Handler:
+    return _make_handler(
+        "arm",
+        lambda campaign, fields, author: change(campaign, fields.get("key", ""), **author),
+        "#arms",
+    )
+
+
 CHANGES: dict[str, Handler] = {
     "pause": _make_handler("paused", lambda campaign, fields, author: campaign.pause(**author)),
     "resume": _make_handler("resumed", lambda campaign, fields, author: campaign.resume(**author)),
     "close": _make_handler("closed", _close),
-    "reconcile": _make_handler(
-        "reconciled",
-        lambda campaign, fields, author: campaign.reconcile(
-            fields.get("gap", "").strip(), **author
-        ),
-    ),
-    "cap": _make_handler(
-        "cap",
-        lambda campaign, fields, author: campaign.set_cap(
-            "day", fields.get("cap", "").strip() or None, **author
-        ),
-    ),
+    "reconcile": _make_handler("reconciled", _reconcile),
+    "cap": _make_handler("cap", _set_day_cap),
     "void": _make_handler("voided", _void, "#holds"),
-    "arms/add": _make_handler(
-        "arm",
-        lambda campaign, fields, author: campaign.add_arm(
-            fields.get("key", "").strip(), fields.get("max_cost", "").strip(), **author
-        ),
-        "#arms",
-    ),
-    "arms/pause": _make_handler(
-        "arm",
-        lambda campaign, fields, author: campaign.pause_arm(fields.get("key", ""), **author),
-        "#arms",
-    ),
-    "arms/resume": _make_handler(
-        "arm",
-        lambda campaign, fields, author: campaign.resume_arm(fields.get("key", ""), **author),
-        "#arms",
-    ),
-    "arms/retire": _make_handler(
-        "arm",
-        lambda campaign, fields, author: campaign.retire_arm(fields.get("key", ""), **author),
-        "#arms",
-    ),
+    "arms/add": _make_handler("arm", _add_arm, "#arms"),
+    "arms/pause": _make_arm_handler(Campaign.pause_arm),
+    "arms/resume": _make_arm_handler(Campaign.resume_arm),
+    "arms/retire": _make_arm_handler(Campaign.retire_arm),
 }
 """The handlers of forms, by their path below the campaign's page."""
 
@@ -175,8 +160,7 @@ async def _render_form(
     summary = await service.run_in_thread(summarize, campaign)
     budget = _parse_budget(campaign.coin, form) if form.values.get("budget") else None
     return render(
-        service, request, "budget", status_code, path=campaign_path(name), form=form,
-        campaign=summary.status,
+        service, request, "budget", status_code, form=form, campaign=summary.status,
         preview=None if budget is None else preview_budget(summary, budget),
     )  # fmt: skip
 

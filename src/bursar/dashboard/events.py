@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from bursar.campaign import ArmView
 from bursar.campaign import events as kinds
-from bursar.dashboard.render import campaign_path, parse_count, render
+from bursar.dashboard.render import parse_count, render
 from bursar.formatting import format_number, pluralize
 from bursar.ledger import Event, Store
 from bursar.money import Coin
@@ -56,8 +56,8 @@ async def show_events(service: Service, request: Request) -> Response:
     before = parse_count(query.get("before", "")) or 0
     values = await service.run_in_thread(_load, service, name, group, decision, before)
     return render(
-        service, request, "events", name=name, path=campaign_path(name), group=group,
-        groups=_LABELS, decision=decision, before=before, **values,
+        service, request, "events", group=group, groups=_LABELS, decision=decision, before=before,
+        **values,
     )  # fmt: skip
 
 

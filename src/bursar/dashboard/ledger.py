@@ -12,12 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bursar.dashboard.events import EventDescriber
-from bursar.dashboard.render import campaign_path, render
+from bursar.dashboard.render import render
 from bursar.errors import InvalidInput
 from bursar.ledger import Event
 from bursar.money import Coin
 from bursar.service.auth import require, require_form
-from bursar.service.keys import Key
 from bursar.service.series import RunningTotals
 from bursar.service.service import Service
 
@@ -39,20 +38,20 @@ _CHANGES = 50
 async def show_ledger(service: Service, request: Request) -> Response:
     """Show the recorded spend, and a form for a bill."""
     name: str = request.path_params["name"]
-    key = require(request, "read", name)
-    return await _render_page(service, request, name, key)
+    require(request, "read", name)
+    return await _render_page(service, request, name)
 
 
 async def check_bill(service: Service, request: Request) -> Response:
     """Compare a bill with the recorded spend; nothing of it is stored."""
     name: str = request.path_params["name"]
-    key, fields = await require_form(request, "read", name)
+    _, fields = await require_form(request, "read", name)
     text = fields.get("bill", "")
     try:
         comparison = await service.run_in_thread(_compare, service, name, text)
     except InvalidInput as error:
-        return await _render_page(service, request, name, key, 422, bill=text, error=f"{error}.")
-    return await _render_page(service, request, name, key, comparison=comparison, bill=text)
+        return await _render_page(service, request, name, 422, bill=text, error=f"{error}.")
+    return await _render_page(service, request, name, comparison=comparison, bill=text)
 
 
 def _compare(service: Service, name: str, text: str) -> BillComparison:
@@ -61,25 +60,23 @@ def _compare(service: Service, name: str, text: str) -> BillComparison:
 
 
 async def _render_page(
-    service: Service, request: Request, name: str, key: Key, status_code: int = 200, **values: Any
+    service: Service, request: Request, name: str, status_code: int = 200, **values: Any
 ) -> Response:
-    loaded = await service.run_in_thread(_load, service, name, key.allows("admin", name))
-    defaults = {"comparison": None, "bill": "", "error": "", "max_differences": _MAX_DIFFERENCES}
-    return render(
-        service, request, "ledger", status_code, path=campaign_path(name),
-        **(defaults | loaded | values),
-    )  # fmt: skip
+    loaded = await service.run_in_thread(_load, service, name)
+    return render(service, request, "ledger", status_code, **(loaded | values))
 
 
-def _load(service: Service, name: str, may_admin: bool) -> dict[str, Any]:
+def _load(service: Service, name: str) -> dict[str, Any]:
     campaign = service.campaign(name)
-    changes = list(service.series.get(name).changes)[-_CHANGES:] if may_admin else []
     return {
         "campaign": campaign.status(),
         "coin": campaign.coin,
-        "changes": changes[::-1],
+        "changes": list(service.series.get(name).changes)[-_CHANGES:][::-1],
         "describer": EventDescriber(campaign.coin, campaign.arms()),
-        "may_admin": may_admin,
+        "comparison": None,
+        "max_differences": _MAX_DIFFERENCES,
+        "bill": "",
+        "error": "",
     }
 
 

@@ -110,8 +110,10 @@ def render(
     service: Service, request: Request, template: str, status_code: int = 200, **values: Any
 ) -> HTMLResponse:
     """Return a page, given the values that its template needs beyond those of every page."""
-    key = request_key(request)
+    key, name = request_key(request), str(request.path_params.get("name", ""))
     common = {
+        "name": name,  # of the campaign, if the page belongs to one
+        "path": campaign_path(name),
         "version": __version__,
         "csrf": request_csrf(request),
         "signed_in": key is not None,

@@ -1,4 +1,4 @@
-// Two charts of a campaign: money over time, and where asks went. Money is drawn, never computed, here.
+// The two charts of a campaign: money over time, and asks by arm. All amounts come from the server.
 (function () {
   "use strict";
   var COLOURS = 7, figures = document.querySelectorAll("[data-chart]"), plots = [], data = null, busy = false, again = false;
@@ -15,7 +15,7 @@
   function axis(more) {
     return Object.assign({ stroke: token("--soft"), font: "12px system-ui, sans-serif", grid: { stroke: token("--line"), width: 1 }, ticks: { stroke: token("--line"), width: 1, size: 4 } }, more);
   }
-  function clock(plot, splits) { // 24 hours, UTC, as everywhere on these pages
+  function clock(plot, splits) { // UTC, 24 hours, as on all pages
     var span = splits.length > 1 ? splits[splits.length - 1] - splits[0] : 0;
     return splits.map(function (at) {
       var iso = new Date(at * 1000).toISOString();
@@ -32,7 +32,7 @@
       cursor: { y: false, points: { size: 6 } }, legend: { live: true }, hooks: { setCursor: [rest] },
     };
   }
-  // without a pointer over it, the legend tells how things stand now
+  // without a pointer over the chart, the legend shows the newest values
   function rest(plot) { if (plot.cursor.idx === null || plot.cursor.left < 0) plot.setLegend({ idx: plot.data[0].length - 1 }, false); }
   function numbers(column) { return column.map(Number); }
 
@@ -44,7 +44,7 @@
     return new uPlot(box(holder, [
       { label: "Time", value: when },
       { label: "Budget", stroke: token("--ink"), width: 2, dash: [6, 4], paths: step, points: { show: false }, value: function (u, v) { return amount(v); } },
-      // drawn is the most that was held in each piece of time, told is what was held at its end
+      // the curve shows the maximum within each bucket, the legend the value at its end
       { label: "Spent + held", stroke: warm, width: 1.5, paths: step, points: { show: false }, value: function (u, v, s, n) { return amount(n === null || n === undefined ? null : both[n]); } },
       { label: "Spent", stroke: ours, width: 2, fill: clear(ours, 0.3), paths: step, points: { show: false }, value: function (u, v) { return amount(v); } },
     ], [axis({ values: clock, space: 76, size: 34 }), axis({ size: 64, values: function (u, splits) { return splits.map(function (v) { return v.toLocaleString("en", { maximumSignificantDigits: 4 }); }); } })],
@@ -60,7 +60,7 @@
       named = named.slice(0, COLOURS - 1);
       named = keys.filter(function (key) { return named.indexOf(key) >= 0; });
     }
-    // groups of equally many asks, so that each share is of as much as the others
+    // groups with equal numbers of asks, so that the shares are comparable
     var asks = data.t.map(function (_, n) { return keys.reduce(function (sum, key) { return sum + data.arms[key][n]; }, data.others[n]); });
     var all = asks.reduce(function (a, b) { return a + b; }, 0);
     if (!all) return null;
@@ -83,7 +83,7 @@
     var rest = keys.length > named.length || data.others.some(Boolean);
     if (rest) { stacked.push(t.map(function () { return 1; })); shares.push(before.map(function (one) { return 1 - one; })); }
     var names = rest ? named.concat(["others"]) : named;
-    // the highest first: each next one is drawn over it
+    // the highest area first: the next one is drawn over it
     var order = names.map(function (_, k) { return names.length - 1 - k; }), ground = token("--card");
     var series = [{ label: "Time", value: when }].concat(order.map(function (k) {
       var colour = k === COLOURS - 1 || names[k] === "others" ? token("--other") : token("--arm-" + k);
@@ -103,10 +103,10 @@
       holder.textContent = "";
       var plot = data.asks.length && data.asks[data.asks.length - 1] ? (figure.dataset.chart === "spend" ? spend : share)(holder) : null;
       if (plot) { plots.push(plot); mark(plot); rest(plot); }
-      else { var p = document.createElement("p"); p.className = "soft loading"; p.textContent = "Nothing was asked yet. The first decisions will be drawn here."; holder.appendChild(p); }
+      else { var p = document.createElement("p"); p.className = "soft loading"; p.textContent = "There are no decisions yet."; holder.appendChild(p); }
     });
   }
-  // areas have no line to be told by: the legend's marks show their fill
+  // areas have no visible line, so the legend shows their fill
   function mark(plot) {
     plot.root.querySelectorAll(".u-series").forEach(function (row, n) {
       var one = plot.series[n], dot = row.querySelector(".u-marker");
@@ -124,7 +124,7 @@
     }).then(function (found) {
       if (!data || data.seq !== found.seq) { data = found; draw(); }
     }).catch(function () {
-      if (!data) figures.forEach(function (one) { one.querySelector(".plot").innerHTML = "<p class='soft loading'>The chart could not be loaded; the numbers are below.</p>"; });
+      if (!data) figures.forEach(function (one) { one.querySelector(".plot").innerHTML = "<p class='soft loading'>The chart could not be loaded. The numbers are below.</p>"; });
     }).finally(function () { busy = false; if (again) { again = false; setTimeout(load, 500); } });
   }
   var timer = null;

@@ -1,5 +1,5 @@
-// Keeps a page up to date: a notice from the server, then one request for what changes.
-// If the stream breaks, it says so, asks every 5 seconds instead, and comes back by itself.
+// Keeps a page up to date: after a notice from the server, one request fetches the live parts.
+// If the stream breaks, the page says so, refreshes every 5 seconds and reconnects by itself.
 (function () {
   "use strict";
   var line = document.getElementById("connection");
@@ -11,7 +11,7 @@
     line.className = tone;
   }
   function news() { htmx.trigger(document.body, "news"); document.dispatchEvent(new Event("bursar:news")); }
-  // a server that is away is asked for a sign of life only, else every part of the page would complain
+  // check that the server is up before fetching, so that the console is not flooded with errors
   function ask() { fetch("/healthz").then(function (answer) { if (answer.ok && poll) news(); }, function () {}); }
   function polling(on) {
     document.body.classList.toggle("stale", on);
@@ -41,7 +41,7 @@
     clearTimeout(retry);
     if (source) { source.close(); source = null; }
   }
-  // a browser allows few connections to one server: pages that nobody looks at give theirs back
+  // browsers allow few connections per server, so pages in the background close theirs
   document.addEventListener("visibilitychange", function () {
     if (document.hidden) { close(); polling(false); say("Paused in the background", "soft"); }
     else { news(); open(); }
@@ -54,7 +54,7 @@
     if (event.detail.xhr.status === 401) { close(); polling(false); say("Signed out, sign in again", "bad"); }
     else if (event.detail.successful && poll) say("Connection lost, refreshing every 5 seconds", "warning");
   });
-  // what somebody is busy with is not pulled away under the hand
+  // do not replace a part in which the user has ticked, opened or focused something
   document.body.addEventListener("htmx:oobBeforeSwap", function (event) {
     var target = event.detail.target;
     if (!target) return;
@@ -63,7 +63,7 @@
     if (target.matches("details[open]")) busy = true;
     if (busy) event.detail.shouldSwap = false;
   });
-  // the place in a wide table survives
+  // keep the scroll position of wide tables
   var places = {};
   document.body.addEventListener("htmx:oobBeforeSwap", function (event) {
     var target = event.detail.target;
@@ -76,6 +76,6 @@
     if (!now || !places[now.id]) return;
     now.querySelectorAll(".scroll").forEach(function (one, number) { one.scrollLeft = places[now.id][number] || 0; });
   });
-  setInterval(function () { if (!document.hidden && source) news(); }, 30000); // "2 minutes ago" grows old
+  setInterval(function () { if (!document.hidden && source) news(); }, 30000); // relative times such as "2 minutes ago" need a refresh
   open();
 })();

@@ -1,4 +1,4 @@
-// Small helps: more rows of arms, a bill read from a file. Everything works without them.
+// Enhancements: more rows for arms, a bill read from a file. All pages work without them.
 (function () {
   "use strict";
   var more = document.getElementById("more-arms"), rows = document.getElementById("arm-rows");

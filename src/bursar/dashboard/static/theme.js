@@ -1,11 +1,11 @@
-// Light or dark: what the system says, unless the reader chose. Runs before the page is drawn.
+// Light or dark colours: the system's setting unless the user chose. Runs before the page is drawn.
 (function () {
   "use strict";
   var root = document.documentElement;
   try {
     var kept = localStorage.getItem("bursar-theme");
     if (kept === "light" || kept === "dark") root.dataset.theme = kept;
-  } catch (error) { /* a browser that keeps nothing */ }
+  } catch (error) { /* storage is disabled */ }
   function isDark() {
     if (root.dataset.theme) return root.dataset.theme === "dark";
     return matchMedia("(prefers-color-scheme: dark)").matches;
@@ -17,7 +17,7 @@
     button.hidden = false;
     button.addEventListener("click", function () {
       root.dataset.theme = isDark() ? "light" : "dark";
-      try { localStorage.setItem("bursar-theme", root.dataset.theme); } catch (error) { /* not kept */ }
+      try { localStorage.setItem("bursar-theme", root.dataset.theme); } catch (error) { /* storage is disabled */ }
       label();
       document.dispatchEvent(new Event("bursar:theme"));
     });
