@@ -212,7 +212,7 @@ def check_location(path: Path) -> Path:
         )
     for part in (path.parent, path):
         if part.exists() and not os.access(part, os.W_OK):
-            raise StorageUnavailable(f"{str(part)!r} is not writable for this user; change its permissions")
+            raise StorageUnavailable(f"{str(part)!r} is not writable; change its permissions")
     return path
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 
 from bursar.errors import CampaignExists, UnknownCampaign
 from bursar.ledger.event import GENESIS, Event, encode_event_body, hash_event
-from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead
+from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead, Store
 
 __all__ = ["MemoryStore"]
 
 
-class MemoryStore:
+class MemoryStore(Store):
     """Logs in lists; nothing is written to a disk."""
 
     url = "memory"
@@ -23,11 +23,9 @@ class MemoryStore:
         self._records: dict[tuple[str, str], bytes] = {}
 
     def names(self) -> list[str]:
-        """Return the names of all campaigns."""
         return sorted(self._logs)
 
     def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
-        """Create a campaign."""
         if name in self._logs:
             raise CampaignExists(f"a campaign named {name!r} already exists; choose another name")
         log = _Log()
@@ -50,23 +48,18 @@ class MemoryStore:
                 yield event, before
 
     def campaign_rows(self) -> list[CampaignRow]:
-        """Return the row of every campaign."""
         return [self._logs[name].make_row(name) for name in self.names()]
 
     def find_campaigns(self, decision: str) -> list[str]:
-        """Return the names of the campaigns that made a decision with this id."""
         return [name for name in self.names() if self._logs[name].decision_events(decision)]
 
     def records(self, kind: str) -> dict[str, bytes]:
-        """Return the records of a kind."""
         return {id: body for (of, id), body in sorted(self._records.items()) if of == kind}
 
     def insert_record(self, kind: str, id: str, body: bytes) -> bool:
-        """Insert a record unless its id is taken."""
         return self._records.setdefault((kind, id), body) == body
 
     def put_record(self, kind: str, id: str, body: bytes | None) -> None:
-        """Insert or replace a record, or delete it."""
         if body is None:
             self._records.pop((kind, id), None)
         else:

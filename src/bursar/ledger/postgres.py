@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bursar.errors import (
@@ -42,7 +41,7 @@ from bursar.ledger.postgres_connection import (
     format_error,
     postgres_error,
 )
-from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead
+from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead, Store
 
 __all__ = ["LastSeen", "PostgresStore", "PostgresWriter"]
 
@@ -102,7 +101,7 @@ _DELETE_RECORD = "DELETE FROM bursar.paper WHERE kind = $1 AND id = $2"
 _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
 
 
-class PostgresStore:
+class PostgresStore(Store):
     """Campaigns in a database such as ``postgresql://user:secret@host/spend``.
 
     Their tables are in the schema ``bursar``, which is created if it does not exist. A writer waits
@@ -120,11 +119,9 @@ class PostgresStore:
         self.names()  # creates the tables now, or raises what is wrong
 
     def names(self) -> list[str]:
-        """Return the names of all campaigns."""
         return sorted(name for (name,) in self._rows(_NAMES))
 
     def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
-        """Create a campaign with its first event; refuse a name that is taken."""
         if first.seq != 1:
             raise refused_totals(totals, f"a campaign starts with event 1, got {first.seq}")
         _check_totals(totals)
@@ -150,24 +147,19 @@ class PostgresStore:
             after = rows[-1][0]
 
     def campaign_rows(self) -> list[CampaignRow]:
-        """Return the row of every campaign."""
         return sorted(CampaignRow(*row) for row in self._rows(_ROWS))
 
     def find_campaigns(self, decision: str) -> list[str]:
-        """Return the names of the campaigns that made a decision with this id."""
         return sorted(name for (name,) in self._rows(_WITH_DECISION, decision))
 
     def records(self, kind: str) -> dict[str, bytes]:
-        """Return the records of a kind, by id."""
         return dict(sorted(self._rows(_RECORDS, kind)))
 
     def insert_record(self, kind: str, id: str, body: bytes) -> bool:
-        """Insert a record unless its id is taken; return whether the stored one equals it."""
         self._pool.run((f"{_INSERT_RECORD} DO NOTHING", [kind, id, body]))
         return self.records(kind).get(id) == body
 
     def put_record(self, kind: str, id: str, body: bytes | None) -> None:
-        """Insert or replace a record; delete it if ``body`` is None."""
         if body is None:
             self._pool.run((_DELETE_RECORD, [kind, id]))
         else:
@@ -201,10 +193,7 @@ class PostgresStore:
 
 
 class LastSeen:
-    """The head of a campaign's log that this process saw last.
-
-    It shows whether a log goes on from there, or was replaced by a restore.
-    """
+    """The head of a campaign's log that this process saw last."""
 
     __slots__ = ("campaign", "head", "others")
 
@@ -217,25 +206,6 @@ class LastSeen:
         """Advance to a head that a writer found."""
         self.others = 100 if head.seq != self.head.seq else max(0, self.others - 1)
         self.head = head
-
-    def leads_to(
-        self, campaign: int, head: LogHead, tail: Sequence[Event], hash_at: Callable[[int], bytes]
-    ) -> bool:
-        """Return whether a log with this head contains all that was seen.
-
-        ``tail`` has the events since, as far as they were fetched; if it is not complete,
-        ``hash_at`` is asked for the hash of the last event that was seen.
-        """
-        seq, _, last = self.head
-        if campaign != self.campaign or head.seq < seq:
-            return False
-        if head.seq == seq:
-            return head.hash == last
-        if tail and tail[-1].seq == head.seq:
-            for event in tail:
-                last = hash_event(last, event, encode_event_body(event.body))
-            return head.hash == last
-        return hash_at(seq) == last
 
 
 class PostgresWriter:
@@ -275,12 +245,7 @@ class PostgresWriter:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None and self._sound and (self._new or self._snapshot):
                 self._commit()
@@ -364,12 +329,23 @@ class PostgresWriter:
             self._tail = decode_events(tail[0].fetchall())
         elif self.head.seq > seen.head.seq:
             self._tail = self._events(_AFTER, seen.head.seq, _PREFETCH)
-        if not seen.leads_to(self._campaign, self.head, self._tail, self._hash_at):
+        if not self._follows(seen):
             del self._seen[self._name]  # raised once: who loads the campaign again may go on
             raise StorageUnavailable(
                 f"{self._pool.location} was restored from a backup; load {self._name!r} again"
             )
         seen.move(self.head)
+
+    def _follows(self, seen: LastSeen) -> bool:
+        """Return whether the log contains all that was seen, or was replaced by a restore."""
+        seq, _, last = seen.head
+        if self._campaign != seen.campaign or self.head.seq < seq:
+            return False
+        if self.head.seq > seq and (not self._tail or self._tail[-1].seq < self.head.seq):
+            return self._run(_HASH_AT, self._name, seq) == [(last,)]  # the tail is not complete
+        for event in self._tail:
+            last = hash_event(last, event, encode_event_body(event.body))
+        return self.head.hash == last
 
     def _commit(self) -> None:
         connection = self._require_connection()
@@ -425,10 +401,6 @@ class PostgresWriter:
 
     def _events(self, text: str, *values: Any) -> list[Event]:
         return decode_events(self._run(text, self._campaign, *values))
-
-    def _hash_at(self, seq: int) -> bytes:
-        found = self._run(_HASH_AT, self._name, seq)
-        return found[0][0] if found else b""
 
     def _run(self, text: str, *values: Any) -> list[Row]:
         connection = self._require_connection()

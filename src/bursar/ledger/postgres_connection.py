@@ -177,14 +177,18 @@ class PostgresPool:
         An idle connection may have died since its last use; nothing was done on it, so another
         takes its place. With ``patient``, wait for a server that restarts.
         """
-        try:
+        for attempt in (1, 2):
+            connection = self._take(patient)
             try:
-                return self._begin(statements, patient)
-            except _ConnectionDied:
-                self._open_pool().drain()  # the other idle connections have died, too
-                return self._begin(statements, patient)
-        except psycopg.Error as error:
-            raise postgres_error(self.location, error) from error
+                return connection, connection.run(*statements)
+            except BaseException as error:
+                self.put_back(connection)
+                if not isinstance(error, psycopg.Error):
+                    raise
+                if attempt == 2 or not _is_lost(error):
+                    raise postgres_error(self.location, error) from error
+            self._open_pool().drain()  # the other idle connections have died, too
+        raise AssertionError  # the second attempt returns or raises
 
     def run(self, *statements: Statement) -> list[psycopg.Cursor[Row]]:
         """Run statements that need no transaction of their own."""
@@ -228,27 +232,18 @@ class PostgresPool:
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._used: set[PostgresConnection] = set()
 
-    def _begin(
-        self, statements: Sequence[Statement], patient: bool
-    ) -> tuple[PostgresConnection, list[psycopg.Cursor[Row]]]:
-        connection = self._take(patient)
-        try:
-            return connection, connection.run(*statements)
-        except BaseException as error:
-            self.put_back(connection)
-            if isinstance(error, psycopg.Error) and _is_lost(error):
-                raise _ConnectionDied(str(error)) from error
-            raise
-
     def _take(self, patient: bool) -> PostgresConnection:
-        pool = self._open_pool()
         try:
-            connection = pool.getconn(self.deadline if patient else min(_SOON, self.deadline))
-        except PoolTimeout:
-            self._connect().close()  # raises why the server cannot be reached
-            connection = pool.getconn(self.deadline)
+            pool = self._open_pool()
+            try:
+                connection = pool.getconn(self.deadline if patient else min(_SOON, self.deadline))
+            except PoolTimeout:
+                self._connect().close()  # raises why the server cannot be reached
+                connection = pool.getconn(self.deadline)
         except PoolClosed:  # by a fork
             return self._take(patient)
+        except psycopg.Error as error:
+            raise postgres_error(self.location, error) from error
         connection.source = pool
         with self._lock:
             self._used.add(connection)
@@ -331,10 +326,6 @@ def _check_version(connection: PostgresConnection, location: str) -> int:
     taken = connection.execute("SELECT number, checksum FROM bursar.step").fetchall()
     check_steps(POSTGRES_STEPS, had, dict(taken), location)
     return int(had)
-
-
-class _ConnectionDied(psycopg.OperationalError):
-    """The server is gone, or closed the connection."""
 
 
 def _is_lost(error: psycopg.Error) -> bool:

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import apsw
@@ -40,7 +39,7 @@ from bursar.ledger.sqlite_connection import (
     migrate,
     sqlite_error,
 )
-from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead
+from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead, Store
 
 __all__ = ["SQLiteFile", "SQLiteStore", "SQLiteWriter"]
 
@@ -68,7 +67,7 @@ _PUT_RECORD = "INSERT OR REPLACE INTO paper VALUES(?, ?, ?)"
 _DELETE_RECORD = "DELETE FROM paper WHERE kind = ? AND id = ?"
 
 
-class SQLiteStore:
+class SQLiteStore(Store):
     """Campaigns in a file such as ``sqlite:///spend.db``, which is created if it does not exist.
 
     A writer waits at most ``deadline`` seconds for those of other threads and processes.
@@ -86,11 +85,9 @@ class SQLiteStore:
         self._file.release()
 
     def names(self) -> list[str]:
-        """Return the names of all campaigns."""
         return [name for (name,) in self._file.read_rows(_NAMES)]
 
     def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
-        """Create a campaign with its first event."""
         with self._file.transaction() as connection:
             if connection.execute(_ID, (name,)).fetchone():
                 raise CampaignExists(
@@ -113,24 +110,19 @@ class SQLiteStore:
             after = rows[-1][0]
 
     def campaign_rows(self) -> list[CampaignRow]:
-        """Return the row of every campaign."""
         return [CampaignRow(*row) for row in self._file.read_rows(_ROWS)]
 
     def find_campaigns(self, decision: str) -> list[str]:
-        """Return the names of the campaigns that made a decision with this id."""
         return [name for (name,) in self._file.read_rows(_WITH_DECISION, decision)]
 
     def records(self, kind: str) -> dict[str, bytes]:
-        """Return the records of a kind, by id."""
         return dict(self._file.read_rows(_RECORDS, kind))
 
     def insert_record(self, kind: str, id: str, body: bytes) -> bool:
-        """Insert a record unless its id is taken; return whether the stored one equals it."""
         self._write(_INSERT_RECORD, kind, id, body)
         return self._file.read_rows(_RECORD, kind, id) == [(body,)]
 
     def put_record(self, kind: str, id: str, body: bytes | None) -> None:
-        """Insert or replace a record; delete it if ``body`` is None."""
         if body is None:
             self._write(_DELETE_RECORD, kind, id)
         else:
@@ -186,12 +178,7 @@ class SQLiteWriter:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._connection = None
         try:
             if kind is not None or not self._sound:

@@ -15,13 +15,7 @@ from uuid import uuid4
 
 import apsw
 
-from bursar.errors import (
-    BursarError,
-    CorruptLedger,
-    InvalidInput,
-    StorageInUse,
-    StorageUnavailable,
-)
+from bursar.errors import BursarError, CorruptLedger, InvalidInput, StorageInUse, StorageUnavailable
 from bursar.files import private_file
 from bursar.ledger.chain import chain_events, refused_totals
 from bursar.ledger.event import GENESIS, Event
