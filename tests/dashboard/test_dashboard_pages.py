@@ -10,6 +10,7 @@ import pytest
 from dashboard_site import lived, site
 
 from bursar.campaign import Campaign
+from bursar.campaign.config import RULES
 from bursar.errors import CorruptLedger
 from bursar.ledger import MemoryStore
 from bursar.service.maintenance import find_violations
@@ -121,6 +122,26 @@ def test_a_campaign_is_made_by_the_form(home):
     assert answer.status_code == 303
     assert answer.headers["location"] == "/campaigns/ads%2Fwinter%202026?done=created"
     assert service.campaign("ads/winter 2026").budget == Decimal("40.00")
+
+
+def test_the_form_has_every_rule_of_a_campaign(home):
+    service, client = home
+    page = client.get("/new")
+    for rule in RULES.values():
+        assert f'name="{rule.name}"' in page.text
+        assert rule.help in text(page)
+    fields = {
+        "name": "all rules", "budget": "40.00", "rows": "3", "arm-0-key": "a", "arm-0-cost": "1",
+        "on_failure": "refuse", "patience": "0.5", "on_change": "reset", "min_cost": "0.25",
+    }  # fmt: skip
+    assert client.post("/new", data=fields).status_code == 303
+    config = service.campaign("all rules").config
+    assert (config.on_failure, config.patience) == ("refuse", 0.5)
+    assert (config.on_change, config.min_cost) == ("reset", "0.25")
+    wrong = client.post("/new", data=fields | {"name": "b", "on_change": "shout", "seed": "x"})
+    assert "on_change must be 'flag', 'reset' or 'ignore', got 'shout'." in text(wrong)
+    assert "Enter a number, got 'x'." in text(wrong)
+    assert "<details open>" in wrong.text
 
 
 def test_nothing_typed_is_lost_on_an_error(home):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bursar.campaign import Campaign, Config
+from bursar.campaign.config import DEFAULT_POLICY, RULES
 from bursar.campaign.creation import check_arm_key
 from bursar.dashboard.render import Form, campaign_path, parse_count, redirect, render
 from bursar.errors import BursarError, CampaignExists, Forbidden, InvalidInput
@@ -21,18 +22,13 @@ from bursar.service.service import Service
 
 __all__ = ["DEFAULTS", "create_campaign", "list_policies", "parse_form", "show_form"]
 
-DEFAULTS = {
-    "policy": "omega-star-ucb:rho=0.25", "exponent": "6", "reward_low": "0", "reward_high": "1",
-    "hold": "max", "hold_ttl": "86400", "on_lapse": "charge", "reward_ttl": "604800",
-    "max_open": "10000", "overruns": "3", "explore": "0", "seed": "0",
-}  # fmt: skip
-"""The values of the empty form."""
-
 _ROWS, _MAX_ROWS = 3, 200
-_RULES: dict[str, Callable[[str], Any]] = {
-    "hold": str, "hold_ttl": float, "ask_ttl": float, "on_lapse": str, "reward_ttl": float,
-    "default_reward": float, "max_open": int, "overruns": int, "explore": float, "seed": int,
-}  # fmt: skip
+DEFAULTS = {"policy": DEFAULT_POLICY, "exponent": "6", "reward_low": "0", "reward_high": "1"} | {
+    name: f"{rule.default:g}" if rule.type is float else str(rule.default)
+    for name, rule in RULES.items()
+    if rule.default is not None
+}
+"""The values of the empty form."""
 
 
 async def show_form(service: Service, request: Request) -> Response:
@@ -73,9 +69,10 @@ def _create(service: Service, arguments: dict[str, Any], author: str) -> None:
 def _render_form(
     service: Service, request: Request, form: Form, status_code: int = 200
 ) -> Response:
-    is_advanced_wrong = not form.errors.keys().isdisjoint({*_RULES, "reward_low", "reward_high"})
+    is_advanced_wrong = not form.errors.keys().isdisjoint({*RULES, "reward_low", "reward_high"})
     return render(
         service, request, "new", status_code, section="new", form=form, policies=list_policies(),
+        rules=RULES.values(),
         is_advanced_wrong=is_advanced_wrong,
     )  # fmt: skip
 
@@ -83,7 +80,7 @@ def _render_form(
 @cache
 def list_policies() -> tuple[str, ...]:
     """Return the policies that a campaign can use, the recommended one first."""
-    found = [DEFAULTS["policy"]]
+    found = [DEFAULT_POLICY]
     for kind in POLICIES.values():
         for slug in map(str, kind.examples()):
             try:
@@ -106,7 +103,7 @@ def parse_form(fields: Mapping[str, str]) -> tuple[Form, dict[str, Any]]:
     _check_amount(form, coin, "budget", "the total budget")
     if values.get("day_cap"):
         _check_amount(form, coin, "day_cap", "the daily cap", least=0)
-    policy = values.get("policy") or DEFAULTS["policy"]
+    policy = values.get("policy") or DEFAULT_POLICY
     arguments = {
         "name": values.get("name", ""),
         "budget": values.get("budget", ""),
@@ -160,13 +157,13 @@ def _parse_arms(form: Form, coin: Coin) -> dict[str, str]:
 def _parse_rules(form: Form, coin: Coin, policy: str) -> dict[str, Any]:
     rules: dict[str, Any] = {}
     span = _parse_number(form, "reward_low"), _parse_number(form, "reward_high")
-    for name, kind in _RULES.items():
+    for name, rule in RULES.items():
         text = form.values.get(name, "")
         if not text:
             continue
         try:
-            rules[name] = kind(text)
-            Config.make(DEFAULTS["policy"], coin, span, {name: rules[name]})
+            rules[name] = rule.type(text)
+            Config.make(DEFAULT_POLICY, coin, span, {name: rules[name]})
         except BursarError as error:
             form.errors[name] = f"{error}."
         except ValueError:
