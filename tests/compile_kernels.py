@@ -30,7 +30,7 @@ def compile_kernels(name: str) -> None:
     policy = next(iter(bursar.POLICIES[name].examples()))
     for loop in ("plain", "auto"):
         run(policy, Tape(STILL, (1, 2)), 10.0, SHARES, (1, 2), loop=loop, record=True)
-    tape = nonstationary_loop.NonstationaryTape(MOVING, (1, 2))
+    tape = nonstationary_loop.Source(MOVING, (1, 2))
     nonstationary_loop.run(policy, tape, 10.0, SHARES, (1, 2), record=True)
     with suppress(BursarError):  # it may need to know more than a learner is told here
         bursar.play(policy, STILL, 10.0)

@@ -11,7 +11,7 @@ import bursar
 from bursar.errors import InvalidInput, TapeTooLong
 from bursar.jit.rng import new_stream
 from bursar.simulation import thompson_loop
-from bursar.simulation.game import columns_for, fastest, run
+from bursar.simulation.game import columns_for, fastest_loop, run
 from bursar.simulation.lazy_loop import (
     ABSENT,
     NEVER,
@@ -30,13 +30,13 @@ LAZY = [
     p
     for cls in bursar.POLICIES.values()
     for p in cls.examples()
-    if fastest(p) in ("lazy", "greedy")
+    if fastest_loop(p) in ("lazy", "greedy")
 ]
 RECALL = [
     p.but(ties=ties)
     for cls in bursar.POLICIES.values()
     for p in cls.examples()
-    if fastest(p) == "choose_cached"
+    if fastest_loop(p) == "cached"
     for ties in ("random", "first")
 ]
 

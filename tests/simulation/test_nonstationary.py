@@ -27,7 +27,7 @@ TWO = Nonstationary([0, 0.5], reward=[[0.8, 0.3], [0.2, 0.3]], cost=[[0.4, 0.5],
 
 
 def play(policy, problem: Nonstationary, budget: float, **more):
-    world = engine.NonstationaryTape(problem, (1, 2, 3))
+    world = engine.Source(problem, (1, 2, 3))
     return engine.run(bursar.policy(policy), world, budget, SHARES, (1, 2, 3), **more)
 
 
@@ -45,7 +45,7 @@ def test_a_game_ends_with_its_budget_and_is_the_same_again(policy):
 def test_regret_is_against_the_best_arm_at_the_time():
     """Written again, slowly: the moment comes from the spend before a play."""
     game = play("uniform", TWO, 80.0, record=True)
-    luck = engine.NonstationaryTape(TWO, (1, 2, 3)).luck()
+    luck = engine.Source(TWO, (1, 2, 3)).new_streams()
     spent = regret = 0.0
     for arm in game.choices.tolist():
         row = TWO.moment(spent / 80.0)

@@ -24,6 +24,26 @@ def test_a_game_ends_with_the_budget(policy):
     assert run.policy == str(policy)
 
 
+PROBLEMS = [
+    bursar.Beta([2.0, 1.0], [1.0, 2.0], [1.0, 2.0], [2.0, 1.0]),
+    bursar.Empirical([[[0.0, 0.5], [1.0, 1.0], [0.5, 0.25]], [[0.25, 0.5]]]),
+    bursar.Nonstationary([0, 0.5], [[0.8, 0.3], [0.2, 0.3]], [[0.5, 0.5], [0.5, 0.5]]),
+]
+
+
+@pytest.mark.parametrize("slug", ["omega-star-ucb:rho=0.25", "bts", "b-greedy", "uniform"])
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda one: type(one).__name__)
+def test_every_problem_can_be_played(slug, problem):
+    run = bursar.play(slug, problem, budget=40, seed=3, record=True)
+    assert 40 <= run.spent <= 41
+    assert run.plays == run.choices.size == run.plays_per_arm.sum()
+    assert np.bincount(run.choices, minlength=2).tolist() == run.plays_per_arm.tolist()
+    assert 0.0 < run.reward <= run.plays
+    short = bursar.play(slug, problem, budget=40, seed=3, record=True, max_plays=30)
+    assert short.plays == 30
+    assert short.choices.tolist() == run.choices[:30].tolist()
+
+
 def test_another_seed_is_another_game():
     games = {
         bursar.play("bts", PROBLEM, 40, seed=s, record=True).choices.tobytes() for s in range(9)
@@ -133,7 +153,10 @@ def test_a_learner_is_told_what_its_policy_must_know():
         (lambda: bursar.play("bts", PROBLEM, 9, seed=-1), "a seed must be a whole number"),
         (lambda: bursar.policy("bts").learner(0), "arms must be a whole number, 1 or more, got 0"),
         (lambda: bursar.policy("bts").learner(1.5), "arms must be a whole number, 1 or more, got"),
-        (lambda: bursar.play("bts", None, 9), "problem must be a bursar.Bernoulli, got None"),
+        (
+            lambda: bursar.play("bts", None, 9),
+            "problem must be a problem such as bursar.Bernoulli, got None",
+        ),
         (lambda: bursar.play("bts", PROBLEM, "9"), "budget must be a number, got '9'"),
         (lambda: bursar.play("bts", PROBLEM, 9, max_plays=1.5), "max_plays must be a whole number"),
         (lambda: bursar.policy("ucb-bv1").learner(2, min_cost=-1), "min_cost must be positive and"),

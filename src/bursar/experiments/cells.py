@@ -172,7 +172,7 @@ def compute(what: Experiment, task: CellTask) -> CellPart:
             optima.append(optimum)
             blocks.append([])
             for policy, game in zip(chosen, games, strict=True):
-                blocks[-1].append(game.noted)
+                blocks[-1].append(game.checkpoints)
                 seconds[str(policy)] += game.seconds
                 drawing += game.drawing
                 if game.error is not None:

@@ -1,15 +1,34 @@
-r"""How far above its estimate an arm may be hoped to be, when so much is left to play.
+r"""The parts of the pooled Gittins index: how far to hope, the largest ratio, the pooled variance.
 
-One arm brings a normal drift of unknown mean :math:`\theta` a play against an alternative that
-brings 0. It was played n times, m plays are left, and it may be given up at any time. Play on as
-long as the posterior mean is above :math:`-z\sigma/\sqrt n`: the boundary z depends on the share
-t = n/(n + m) of the horizon that is over, and on nothing else (Chernoff & Ray 1965, Lai 1987). It
-is the finite-horizon Gittins index of the arm, in standard deviations above its mean. As t goes to
-0, :math:`z^2 = 2\log(1/t) - \log\log(1/t) - \log 16\pi + o(1)`; there is no closed form.
-
+*How far to hope.* One arm yields a normal drift of unknown mean :math:`\theta` per play against an
+alternative that yields 0. It was played n times, m plays are left, and it may be given up at any
+time. Play on as long as the posterior mean is above :math:`-z\sigma/\sqrt n`: the boundary z depends
+on the share t = n/(n + m) of the horizon that is over, and on nothing else (Chernoff & Ray 1965,
+Lai 1987). It is the finite-horizon Gittins index of the arm, in standard deviations above its mean.
+As t goes to 0, :math:`z^2 = 2\log(1/t) - \log\log(1/t) - \log 16\pi + o(1)`; there is no closed form.
 The knots are the solution of the optimal stopping problem by backward induction, extrapolated to
-steps of no length; `tests/policies/test_horizon.py` solves it again. Between plays that cannot be divided
-the boundary is lower by :math:`0.5826/\sqrt n` (Chernoff & Petkau 1986).
+steps of no length; `tests/policies/test_horizon.py` solves it again. Between plays that cannot be
+divided the boundary is lower by :math:`0.5826/\sqrt n` (Chernoff & Petkau 1986).
+
+*The largest ratio* of two means that two samples of different weight still allow,
+
+.. math:: \sup\{x/y : A\,kl(r, x) + C\,kl(c, y) \le z^2/2\}.
+
+On the edge of the region the point of the largest ratio is known but for one number: with
+:math:`y = c\,e^{-u}` the multiplier is :math:`\mu = C(c - y)/(1 - y)` and
+:math:`x = (r + \mu/A)/(1 + \mu/A)`. So one equation in u is left, whose square root is nearly a
+straight line: Newton's method, kept within a bracket. For normal data it is Fieller's interval.
+
+*The pooled variance.* An arm with few plays says little about its own variance, but arms of one
+problem resemble each other: 0/1 rewards are 0/1 for all of them, and stable prices are stable. So
+the ratio :math:`\eta` of the variance to the largest one, m(1 - m), is averaged over arms and the
+average counts as three plays of each arm. The mean of all arms' means counts as two Bernoulli
+trials (for a single arm, a fair coin). This is an empirical Bayes estimate; Smyth (2004), Stat.
+Appl. Genet. Mol. Biol. 3(1), shrinks variances in this way for genes with three samples each.
+
+Two roundings make it fast. What an arm adds is rounded to 2⁻³⁰, so that sums are exact in any order
+and one play changes them in place. The averages are rounded to 9%, so that most plays do not
+change them at all, and what was computed from them for other arms still holds.
 
 Lai (1987). Adaptive treatment allocation and the multi-armed bandit problem. Annals of Statistics
 15(3). https://doi.org/10.1214/aos/1176350495
@@ -54,7 +73,7 @@ _REST = float(KNOTS[-1]) - math.sqrt(2.0 * _LAST**2 - 2.0 * math.log(_LAST) - _L
 
 @compiled
 def hope(played: float, left: float) -> float:
-    """Return z for so many plays done and left, whole ones; it falls as the plays run out.
+    """Return z for these numbers of plays done and left; it falls as the plays run out.
 
     >>> [round(hope(n, 1e5), 2) for n in (1.0, 10.0, 1e3, 1e5)]
     [3.52, 3.35, 2.1, 0.58]
@@ -68,16 +87,6 @@ def hope(played: float, left: float) -> float:
         z = KNOTS[at] + (root / STEP - at) * (KNOTS[at + 1] - KNOTS[at])
     return max(z - WHOLE_PLAYS / math.sqrt(played), 0.0)
 
-
-# ==== region
-# The largest ratio of two means that two samples of different weight still allow.
-#
-# .. math:: \sup\{x/y : A\,kl(r, x) + C\,kl(c, y) \le z^2/2\}
-#
-# On the edge of the region the point of the largest ratio is known but for one number: with
-# :math:`y = c\,e^{-u}` the multiplier is :math:`\mu = C(c - y)/(1 - y)` and
-# :math:`x = (r + \mu/A)/(1 + \mu/A)`. So one equation in u is left, whose square root is nearly a
-# straight line: Newton's method, kept within a bracket. For normal data it is Fieller's interval.
 
 _EXACT = 1e-13
 _FARTHEST = 700.0  # of u: a ratio beyond is hardly a double any more
@@ -144,20 +153,6 @@ def largest_ratio(weight_r: float, r: float, weight_c: float, c: float, z: float
             break
     return ratio
 
-
-# ==== policies.pool
-# What all arms together tell of one: how far rewards and costs scatter, and where they lie.
-#
-# An arm with few plays says little of its own variance. But arms of one problem resemble each other:
-# 0/1 rewards are 0/1 for all of them, and stable prices are stable. So the ratio :math:`\eta` of the
-# variance to the largest one, m(1 - m), is averaged over arms and the average counts as three
-# plays of each arm. The mean of all arms' means counts as two Bernoulli trials (for one lone arm, a
-# coin). An empirical Bayes estimate; shrinking variances so is that of Smyth (2004), Stat. Appl.
-# Genet. Mol. Biol. 3(1), made for genes with three samples each.
-#
-# Two roundings make it fast. What an arm adds is rounded to 2⁻³⁰, so that sums are exact in any order
-# and one play changes them in place. The averages are rounded to 9%, so that most plays do not
-# change them at all, and what was computed from them for other arms still holds.
 
 COUNT = 6  # numbers that an arm adds
 _PLAYS = 3.0  # what the average of all arms counts in the variance of one

@@ -1,8 +1,8 @@
-"""Templates of compiled decisions, and the kernels stamped from them for each policy.
+"""Templates of compiled decisions, and the kernels made from them for each policy.
 
 A template calls names that it does not define (`index`, `clock`, `scores`, `choose`, `update_arm`,
-`update_memory`); a policy class provides them. So a formula is written once, in the policy's file, and
-the same machine code serves a table of indices, a single choice and a whole simulated game.
+`update_memory`); a policy class provides them. So a formula is written once, in the policy's file,
+and the same machine code serves a table of indices, a single choice and a whole simulated game.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from bursar.jit.arms import Arms, Game, add, argmax, first_unplayed
 from bursar.jit.compile import compiled, specialize
-from bursar.jit.rng import Stream, uniform
+from bursar.jit.rng import Stream
 from bursar.validation import Floats
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ __all__ = ["of"]
 
 @compiled
 def record(arms: Arms, game: Game, k: int, reward: float, cost: float, stream: Stream) -> None:
-    """Learn from a play: what most policies do."""
+    """Learn from a play as most policies do."""
     add(arms, game, k, reward, cost)
 
 
@@ -38,7 +38,7 @@ def record(arms: Arms, game: Game, k: int, reward: float, cost: float, stream: S
 def no_memory(
     p: Any, arms: Arms, game: Game, memory: Floats, k: int, reward: float, cost: float
 ) -> None:
-    """Keep no notes of a play: most policies need none beside the records of their arms."""
+    """Keep nothing of a play: most policies need only the records of their arms."""
 
 
 def _clock(p: Any, plays: float) -> Any:
@@ -77,41 +77,11 @@ def _decide(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> i
 
 
 def _learn(
-    p: Any,
-    arms: Arms,
-    game: Game,
-    memory: Floats,
-    k: int,
-    reward: float,
-    cost: float,
+    p: Any, arms: Arms, game: Game, memory: Floats, k: int, reward: float, cost: float,
     stream: Stream,
-) -> None:
+) -> None:  # fmt: skip
     update_arm(arms, game, k, reward, cost, stream)
     update_memory(p, arms, game, memory, k, reward, cost)
-
-
-def _play(
-    p: Any,
-    arms: Arms,
-    game: Game,
-    memory: Floats,
-    stream: Stream,
-    world: Stream,
-    mean_reward: Floats,
-    mean_cost: Floats,
-    choices: Any,
-) -> int:
-    """Play Bernoulli arms until the budget is spent or ``choices`` is full; return the plays."""
-    done = 0
-    while done < choices.size and game[0].spent < game[0].budget:
-        k = choose(p, arms, game, memory, stream)
-        reward = 1.0 if uniform(world) < mean_reward[k] else 0.0
-        cost = 1.0 if uniform(world) < mean_cost[k] else 0.0
-        update_arm(arms, game, k, reward, cost, stream)
-        update_memory(p, arms, game, memory, k, reward, cost)
-        choices[done] = k
-        done += 1
-    return done
 
 
 _TEMPLATES: dict[str, Callable[..., Any]] = {
@@ -119,17 +89,16 @@ _TEMPLATES: dict[str, Callable[..., Any]] = {
     "tabulate": _tabulate,
     "decide": _decide,
     "learn": _learn,
-    "play": _play,
 }
 
 
 def of(policy: type[Policy], kernel: str) -> Any:
-    """Return a compiled kernel of a policy class: clock, tabulate, decide, learn or play."""
-    return _stamped(cast(Any, policy), kernel)
+    """Return a compiled kernel of a policy class: clock, tabulate, decide or learn."""
+    return _make(cast(Any, policy), kernel)
 
 
 @cache
-def _stamped(policy: Any, kernel: str) -> Any:
+def _make(policy: Any, kernel: str) -> Any:
     return specialize(_TEMPLATES[kernel], policy.name, **functions(policy))
 
 

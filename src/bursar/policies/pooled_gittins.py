@@ -6,9 +6,9 @@ The index of an arm is the largest reward per cost that is still worth hoping fo
 
 A = n/eta + 2 counts an arm's plays as Bernoulli trials of the same variance, with two trials at the
 mean of all arms before the first; eta is the variance over the largest possible, shrunk to that of
-all arms (:mod:`bursar.policies.gittins_index`). z is the boundary of optimal stopping with n plays done and
-as many left as the rest of the budget pays for (:mod:`bursar.policies.gittins_index`): the Gittins index with a
-finite horizon. An arm is tried again as long as the rest of the budget could pay it back.
+all arms. z is the boundary of optimal stopping with n plays done and as many left as the rest of
+the budget pays for: the Gittins index with a finite horizon. An arm is tried again as long as the
+rest of the budget could pay it back. The parts are in :mod:`bursar.policies.gittins_index`.
 
 Derivation and measurements: docs/less-regret.md (2026). The boundary is that of Lai (1987), Annals
 of Statistics 15(3).
@@ -43,7 +43,7 @@ __all__ = ["PooledGittins"]
 _TRIALS = 2.0  # of the prior
 _ABOVE = 1.0 + 1e-9  # old indices are rounded up by more than an evaluation can err
 
-# what the engine keeps: sums over arms, the pool, the arm played last and the best of the others;
+# what the simulation keeps: sums over arms, the pool, the arm played last and the best of the others;
 # then for each arm what it adds to the sums, a bound of its index, and the index if it is new
 _POOL, _LEADER, _RIVAL, _HEAD = COUNT, COUNT + 4, COUNT + 5, COUNT + 6
 _BOUND, _VALUE, _ARM = COUNT, COUNT + 1, COUNT + 2
@@ -192,8 +192,8 @@ def _look(
 class PooledGittins(Policy):
     """Pooled Gittins, which knows the budget.
 
-    ``horizon`` counts what is left of the budget so many times: more is more cautious. Without
-    ``pool`` arms do not learn from each other.
+    ``horizon`` multiplies what is left of the budget: more is more cautious. Without ``pool`` arms
+    do not learn from each other.
     """
 
     horizon: float = 2.0

@@ -13,30 +13,17 @@ from bursar.jit.bounds import ratio
 from bursar.jit.rng import Stream, below, uniform
 from bursar.policies.b_greedy import epsilon
 from bursar.simulation.lazy_loop import ABSENT, NEVER, Tree, put
-from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, note_marks, over
+from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, record_checkpoints
 from bursar.validation import Floats
 
 __all__ = ["play"]
 
 
 def play(
-    p: Any,
-    rows: Floats,
-    spans: Floats,
-    bits: int,
-    start: Any,
-    length: Any,
-    n: Floats,
-    state: State,
-    tree: Tree,
-    ratios: Floats,
-    best: Any,
-    lost: Floats,
-    marks: Floats,
-    noted: Floats,
-    choices: Any,
-    stream: Stream,
-) -> int:
+    p: Any, rows: Floats, spans: Floats, bits: int, start: Any, length: Any, n: Floats,
+    state: State, tree: Tree, ratios: Floats, best: Any, regrets: Floats, levels: Floats,
+    checkpoints: Floats, choices: Any, stream: Stream,
+) -> int:  # fmt: skip
     """Play on until the budget is spent, a tape is too short, or ``choices`` is full.
 
     ``best[0]`` is the arm of the highest ratio, left out of the tree of the others; -1: unknown.
@@ -76,6 +63,6 @@ def play(
         if choices.size > 0:
             choices[s.filled] = k
         s.filled += 1
-        if s.spent >= marks[s.mark]:
-            note_marks(s, n, lost, marks, noted)
+        if s.spent >= levels[s.level]:
+            record_checkpoints(s, n, regrets, levels, checkpoints)
     return DONE

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bursar.jit.compile import compiled, inlined
 from bursar.jit.rng import Stream, below
-from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, note_marks, over
+from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, record_checkpoints
 from bursar.validation import Floats
 
 __all__ = [
@@ -41,11 +41,9 @@ __all__ = [
     "worst",
 ]
 
-# ==== engine.tree
-# A tree over arms that answers three questions at its root, in one look.
-#
-# What is the highest bound, when does the first bound expire, and how many arms have an infinite
-# index? Changing an arm touches one node a level; finding the arm in question descends one path.
+# A tree over arms answers three questions at its root, in one look: what is the highest bound, when
+# does the first bound expire, and how many arms have an infinite index? Changing an arm touches one
+# node per level; finding the arm in question descends one path.
 
 Tree = NDArray[Any]
 
@@ -128,7 +126,7 @@ def find_infinite(tree: Tree, skip: int) -> int:
 
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
-# (`index`, `clock`, `uses_variance`, `worst` … are bound for each policy by `bursar.simulation.game`)
+# (`index`, `clock`, `uses_variance`, `worst` … are bound for each policy by `game.make_loop`)
 
 
 _LONGEST = 1 << 12  # plays of one block
@@ -136,16 +134,9 @@ _SLACK = 1.0 + 1e-12  # bounds are rounded up by more than an evaluation can err
 
 
 def worst(
-    p: Any,
-    n: float,
-    r: float,
-    r_high: float,
-    c_low: float,
-    c: float,
-    vr: float,
-    vc: float,
+    p: Any, n: float, r: float, r_high: float, c_low: float, c: float, vr: float, vc: float,
     now: Any,
-) -> float:
+) -> float:  # fmt: skip
     """Return a lower bound of the index over a block; most indices are monotone in their data."""
     return index(p, n, r, c, vr, vc, now)
 
@@ -188,17 +179,9 @@ def certify(
 
 
 def decide(
-    p: Any,
-    rows: Floats,
-    start: Any,
-    n: Floats,
-    s: Any,
-    tree: Tree,
-    stretch: Floats,
-    awake: Any,
-    value: Floats,
-    stream: Stream,
-) -> int:
+    p: Any, rows: Floats, start: Any, n: Floats, s: Any, tree: Tree, stretch: Floats, awake: Any,
+    value: Floats, stream: Stream,
+) -> int:  # fmt: skip
     """Return the arm of the highest index, all arms having been played; not in the tree then."""
     plays, arms = s.plays, n.size
     now = clock(p, float(plays))
@@ -248,24 +231,10 @@ def decide(
 
 
 def play(
-    p: Any,
-    rows: Floats,
-    spans: Floats,
-    bits: int,
-    start: Any,
-    length: Any,
-    n: Floats,
-    state: State,
-    tree: Tree,
-    stretch: Floats,
-    awake: Any,
-    value: Floats,
-    lost: Floats,
-    marks: Floats,
-    noted: Floats,
-    choices: Any,
-    stream: Stream,
-) -> int:
+    p: Any, rows: Floats, spans: Floats, bits: int, start: Any, length: Any, n: Floats,
+    state: State, tree: Tree, stretch: Floats, awake: Any, value: Floats, regrets: Floats,
+    levels: Floats, checkpoints: Floats, choices: Any, stream: Stream,
+) -> int:  # fmt: skip
     """Play on until the budget is spent, a tape is too short, or ``choices`` is full."""
     s = state[0]
     arms = n.size
@@ -305,12 +274,8 @@ def play(
                 m2c = rows[at + 1, 3] if uses_variance else 0.0
                 while wide > 1:
                     chunk = (at + 1) >> bits
-                    r, r_high, c_low, c = (
-                        spans[chunk, 0],
-                        spans[chunk, 1],
-                        spans[chunk, 2],
-                        spans[chunk, 3],
-                    )
+                    r, r_high = spans[chunk, 0], spans[chunk, 1]
+                    c_low, c = spans[chunk, 2], spans[chunk, 3]
                     for i in range(chunk + 1, ((at + wide - 1) >> bits) + 1):
                         r, r_high = min(r, spans[i, 0]), max(r_high, spans[i, 1])
                         c_low, c = min(c_low, spans[i, 2]), max(c, spans[i, 3])
@@ -322,7 +287,7 @@ def play(
                     wide >>= 1
             s.stride = min(2 * many, _LONGEST)
         base = s.spent - rows[at, 1]
-        many = _up_to(rows, at, many, base, min(marks[s.mark], s.budget), s)
+        many = _up_to(rows, at, many, base, min(levels[s.level], s.budget), s)
         if choices.size > 0:
             for i in range(many):
                 choices[s.filled + i] = arm
@@ -331,8 +296,8 @@ def play(
         n[arm] = have + many
         s.plays += many
         s.decided = 0
-        if s.spent >= marks[s.mark]:
-            note_marks(s, n, lost, marks, noted)
+        if s.spent >= levels[s.level]:
+            record_checkpoints(s, n, regrets, levels, checkpoints)
     return DONE
 
 

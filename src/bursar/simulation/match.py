@@ -1,4 +1,4 @@
-"""A match: several policies, one after the other, on the same problem with the same luck."""
+"""A match: several policies, one after the other, on the same problem with the same outcomes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["MatchResult", "match", "warm_up"]
 class MatchResult(NamedTuple):
     """One game of a match: plays, spend and regret at each share, or why there are none."""
 
-    noted: Floats
+    checkpoints: Floats
     seconds: float  # of this thread, without the drawing of outcomes
     drawing: float
     error: Exception | None = None
@@ -36,36 +36,35 @@ def match(
     overspend: str = "last",
 ) -> Iterator[MatchResult]:
     """Play each policy; one that fails does not keep the others from playing."""
-    marks = np.array(shares)
+    at = np.array(shares)
     if isinstance(problem, Nonstationary):
-        world = nonstationary_loop.NonstationaryTape(problem, key)
-        yield from _played(
+        source = nonstationary_loop.Source(problem, key)
+        yield from _play_each(
             policies,
-            lambda p: nonstationary_loop.run(p, world, budget, marks, key, overspend=overspend),
+            lambda p: nonstationary_loop.run(p, source, budget, at, key, overspend=overspend),
         )
         return
     tape = Tape(problem, key, columns_for(tuple(policies)))
-    yield from _played(
-        policies, lambda p: run(p, tape, budget, marks, key, overspend=overspend), tape
+    yield from _play_each(
+        policies, lambda p: run(p, tape, budget, at, key, overspend=overspend), tape
     )
     tape.close()
 
 
-def _played(
+def _play_each(
     policies: Sequence[Policy], play: Callable[[Policy], Game], tape: Tape | None = None
 ) -> Iterator[MatchResult]:
     drawn = 0.0
     for policy in policies:
         start = thread_time()
+        error: Exception | None = None
         try:
-            game = play(policy)
-            noted: Floats = np.column_stack((game.plays.astype(float), game.spent, game.regret))
-            error: Exception | None = None
+            checkpoints = play(policy).checkpoints
         except Exception as caught:
-            noted, error = np.empty((0, 3)), caught
+            checkpoints, error = np.empty((0, 3)), caught
         now = tape.seconds if tape is not None else drawn
         drawing, drawn = now - drawn, now
-        yield MatchResult(noted, thread_time() - start - drawing, drawing, error)
+        yield MatchResult(checkpoints, thread_time() - start - drawing, drawing, error)
 
 
 def warm_up(policies: Sequence[Policy]) -> None:

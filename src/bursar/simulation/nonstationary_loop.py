@@ -1,8 +1,8 @@
-"""The loop of worlds that change: outcomes are drawn when they happen, with the means of then.
+"""The loop that draws outcomes when they happen, with the means of that moment.
 
-A tape cannot hold them, because what an arm yields at its n-th play depends on how much was spent
-before. What can be shared is luck: the n-th play of an arm compares its mean with the same two
-uniform numbers, whoever plays and whatever was played before.
+A tape cannot hold the outcomes of a nonstationary problem, because the n-th play of an arm depends
+on how much was spent before. Random numbers can be shared nevertheless: the n-th play of an arm
+compares its means with the same two uniform numbers, whichever policy plays and in any order.
 """
 
 from __future__ import annotations
@@ -12,107 +12,103 @@ from functools import cache
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bursar.jit.arms import Arms, new_arms
 from bursar.jit.compile import specialize
 from bursar.jit.rng import Stream, new_stream, uniform
 from bursar.policies import Policy, kernels
 from bursar.policies.base import Scale
-from bursar.problems import Nonstationary
-from bursar.simulation.game import Game
+from bursar.problems import Bernoulli, Nonstationary
+from bursar.simulation.game import POLICY_STREAM, Game, play_chunks
 from bursar.simulation.plain_loop import DONE, PAUSED, State, new_state, over
 from bursar.validation import Floats
 
-__all__ = ["NonstationaryTape", "run"]
+__all__ = ["OUTCOME_STREAM", "Source", "run"]
 
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
 # (`choose`, `update_arm` and `update_memory` are bound for each policy by `_kernel`)
 
+OUTCOME_STREAM = 1
+"""The stream of a seed that decides what arms yield."""
 
-_POLICY, _LUCK = 0, 1
-_CHUNK = 1 << 16
 
+class Source:
+    """The outcomes of one problem in one repetition: its means over time, and random streams.
 
-class NonstationaryTape:
-    """A changing problem in one repetition: its means as the loop reads them, and its luck."""
+    A stream per arm makes policies comparable. With ``shared`` one stream serves all arms.
+    """
 
-    def __init__(self, problem: Nonstationary, seed: tuple[int, ...]) -> None:
+    def __init__(
+        self, problem: Nonstationary | Bernoulli, seed: tuple[int, ...], shared: bool = False
+    ) -> None:
         self.problem = problem
-        self.best: Floats = problem.ratios.max(axis=1)
-        self.fatigue = problem.fatigue if problem.fatigue.any() else np.empty(0)
-        self._luck = np.array([new_stream(*seed, _LUCK, k) for k in range(problem.arms)])
+        if isinstance(problem, Nonstationary):
+            self.start, self.rewards, self.costs = problem.start, problem.rewards, problem.costs
+            self.best: Floats = problem.ratios.max(axis=1)
+            self.fatigue = problem.fatigue if problem.fatigue.any() else np.empty(0)
+        else:  # the means of the only moment
+            self.start, self.rewards, self.costs = (
+                np.zeros(1),
+                problem.reward[None, :],
+                problem.cost[None, :],
+            )
+            self.best, self.fatigue = np.array([problem.rate]), np.empty(0)
+        positions = [()] if shared else [(arm,) for arm in range(problem.arms)]
+        self._streams = np.array([new_stream(*seed, OUTCOME_STREAM, *at) for at in positions])
 
-    def luck(self) -> Any:
-        """Return the streams of all arms at their beginning: the same for all policies."""
-        return self._luck.copy()
+    def new_streams(self) -> Any:
+        """Return the streams at their beginning: the same for all policies."""
+        return self._streams.copy()
 
 
 def run(
     policy: Policy,
-    world: NonstationaryTape,
+    source: Source,
     budget: float,
     shares: Floats,
     seed: tuple[int, ...],
     *,
     overspend: str = "last",
     record: bool = False,
+    max_plays: int | None = None,
 ) -> Game:
-    """Play a game and note plays, spend and regret at each share of the budget."""
-    problem = world.problem
+    """Play a game and record plays, spend and regret at each share of the budget."""
+    problem = source.problem
     size = problem.arms
-    context = policy.make_context(size, budget, problem.min_cost, Scale())
+    p = policy.kernel_params(policy.make_context(size, budget, problem.min_cost, Scale()))
     arms, state = new_arms(size), new_state(budget, policy.ties, overspend == "never")
-    memory = np.zeros(policy.memory_size(size))
-    own = np.zeros(2)  # regret so far, and the moment
-    noted = np.zeros((shares.size, 3))
-    choices = np.empty(_CHUNK if record else 0, dtype=np.int32)
-    kept = []
-    end, p, tired, luck = PAUSED, policy.kernel_params(context), np.ones(size), world.luck()
-    marks, stream = np.append(shares * budget, np.inf), new_stream(*seed, _POLICY)
+    memory, totals = np.zeros(policy.memory_size(size)), np.zeros(2)
+    checkpoints, tired, streams = np.zeros((shares.size, 3)), np.ones(size), source.new_streams()
+    levels, stream = np.append(shares * budget, np.inf), new_stream(*seed, POLICY_STREAM)
     kernel = _kernel(cast(Any, type(policy)))
-    while end != DONE:
-        end = kernel(
-            p, arms, state, memory, stream, luck, problem.start, problem.rewards, problem.costs,
-            world.best, world.fatigue, tired, own, marks, noted, choices,
+
+    def play(choices: NDArray[np.int32]) -> int:
+        return kernel(
+            p, arms, state, memory, stream, streams, source.start, source.rewards, source.costs,
+            source.best, source.fatigue, tired, totals, levels, checkpoints, choices,
         )  # fmt: skip
-        if record:
-            kept.append(choices[: state["filled"][0]].copy())
-            state["filled"] = 0
-    noted[int(state["mark"][0]) :] = state["plays"][0], state["spent"][0], own[0]
-    return Game(
-        noted[:, 0].astype(np.int64),
-        noted[:, 1],
-        noted[:, 2],
-        arms["n"].astype(np.int64),
-        np.concatenate(kept) if record else None,
-    )
+
+    choices = play_chunks(play, state, record, max_plays)
+    checkpoints[int(state["level"][0]) :] = state["plays"][0], state["spent"][0], totals[0]
+    return Game(checkpoints, float(arms["reward"].sum()), arms["n"].astype(np.int64), choices)
 
 
 def _play(
-    p: Any,
-    arms: Arms,
-    state: State,
-    memory: Floats,
-    stream: Stream,
-    luck: Any,
-    start: Floats,
-    rewards: Floats,
-    costs: Floats,
-    best: Floats,
-    fatigue: Floats,
-    tired: Floats,
-    own: Floats,
-    marks: Floats,
-    noted: Floats,
-    choices: Any,
-) -> int:
-    """Play on until the budget is spent or ``choices`` is full."""
+    p: Any, arms: Arms, state: State, memory: Floats, stream: Stream, streams: Any, start: Floats,
+    rewards: Floats, costs: Floats, best: Floats, fatigue: Floats, tired: Floats, totals: Floats,
+    levels: Floats, checkpoints: Floats, choices: Any,
+) -> int:  # fmt: skip
+    """Play on until the budget is spent or ``choices`` is full.
+
+    ``totals`` holds the regret so far and the number of the moment between two calls.
+    """
     s = state[0]
-    regret, moment = own[0], int(own[1])
+    regret, moment = totals[0], int(totals[1])
     while not over(s):
         if choices.size > 0 and s.filled >= choices.size:
-            own[0], own[1] = regret, moment
+            totals[0], totals[1] = regret, moment
             return PAUSED
         while moment + 1 < start.size and s.spent >= start[moment + 1] * s.budget:
             moment += 1
@@ -123,8 +119,9 @@ def _play(
             top = 0.0
             for j in range(tired.size):
                 top = max(top, rewards[moment, j] * tired[j] / costs[moment, j])
-        reward = 1.0 if uniform(luck[k]) < mean_reward else 0.0
-        cost = 1.0 if uniform(luck[k]) < mean_cost else 0.0
+        outcomes = streams[k if streams.shape[0] > 1 else 0]
+        reward = 1.0 if uniform(outcomes) < mean_reward else 0.0
+        cost = 1.0 if uniform(outcomes) < mean_cost else 0.0
         update_arm(arms, state, k, reward, cost, stream)
         update_memory(p, arms, state, memory, k, reward, cost)
         if fatigue.size > 0:
@@ -133,10 +130,12 @@ def _play(
         if choices.size > 0:
             choices[s.filled] = k
         s.filled += 1
-        while s.spent >= marks[s.mark]:
-            noted[s.mark, 0], noted[s.mark, 1], noted[s.mark, 2] = s.plays, s.spent, regret
-            s.mark += 1
-    own[0], own[1] = regret, moment
+        while s.spent >= levels[s.level]:
+            checkpoints[s.level, 0] = s.plays
+            checkpoints[s.level, 1] = s.spent
+            checkpoints[s.level, 2] = regret
+            s.level += 1
+    totals[0], totals[1] = regret, moment
     return DONE
 
 

@@ -1,4 +1,7 @@
-"""The plain loop: every policy, a full decision a play. Obvious, and the lazy loop's judge."""
+"""The plain loop: every policy, a full decision per play; the other loops are tested against it.
+
+The state of a game is one packed record that all compiled loops read and write.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,16 @@ from bursar.jit.compile import inlined
 from bursar.jit.rng import Stream
 from bursar.validation import Floats
 
-__all__ = ["DONE", "PAUSED", "SHORT", "STATE", "new_state", "note_marks", "over", "play"]
-
-# ==== engine.state
-# Where a game stands: one packed record that compiled loops read and write, and its marks.
+__all__ = ["DONE", "PAUSED", "SHORT", "STATE", "new_state", "over", "play", "record_checkpoints"]
 
 State = NDArray[Any]
 
 DONE, SHORT, PAUSED = 0, 1, 2
-"""Why a loop came back: the budget is spent, a tape is too short, the choices are full."""
+"""Why a loop returned: the budget is spent, a tape is too short, the choices are full."""
 
 STATE = np.dtype(
     [
-        ("plays", "i8"),  # the first four are those of `bursar.arms.GAME`: policies read them
+        ("plays", "i8"),  # the first four are those of `bursar.jit.arms.GAME`: policies read them
         ("spent", "f8"),
         ("budget", "f8"),
         ("ties_first", "i8"),
@@ -32,7 +32,7 @@ STATE = np.dtype(
         ("leader", "i8"),
         ("decided", "i8"),  # the leader was chosen and is yet to be played
         ("stride", "i8"),  # plays to try at once
-        ("mark", "i8"),  # next share of the budget to be noted
+        ("level", "i8"),  # number of the next spend at which a checkpoint is due
         ("short", "i8"),  # whose tape is too short
         ("filled", "i8"),  # choices written since the loop was entered
     ]
@@ -56,44 +56,34 @@ def over(s: Any) -> bool:
 
 
 @inlined
-def note_marks(s: Any, n: Floats, lost: Floats, marks: Floats, noted: Floats) -> None:
-    """Note plays, spend and regret at each share of the budget that was just reached.
+def record_checkpoints(
+    s: Any, n: Floats, regrets: Floats, levels: Floats, checkpoints: Floats
+) -> None:
+    """Record plays, spend and regret at each level of the spend that was just reached.
 
-    Regret is summed over arms, not over plays: the same number whatever the order of plays.
-    ``marks`` ends with infinity, which no game reaches.
+    Regret is summed over arms, not over plays: the same number in any order of plays.
+    ``levels`` ends with infinity, which no game reaches.
     """
     regret = 0.0
     for k in range(n.size):
-        regret += n[k] * lost[k]
-    while s.spent >= marks[s.mark]:
-        noted[s.mark, 0] = s.plays
-        noted[s.mark, 1] = s.spent
-        noted[s.mark, 2] = regret
-        s.mark += 1
+        regret += n[k] * regrets[k]
+    while s.spent >= levels[s.level]:
+        checkpoints[s.level, 0] = s.plays
+        checkpoints[s.level, 1] = s.spent
+        checkpoints[s.level, 2] = regret
+        s.level += 1
 
 
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
-# (`choose`, `update_memory`, `uses_variance` … are bound for each policy by `bursar.simulation.game`)
+# (`choose`, `update_memory`, `uses_variance` … are bound for each policy by `game.make_loop`)
 
 
 def play(
-    p: Any,
-    rows: Floats,
-    spans: Floats,
-    bits: int,
-    start: Any,
-    length: Any,
-    n: Floats,
-    state: State,
-    arms: Arms,
-    memory: Floats,
-    lost: Floats,
-    marks: Floats,
-    noted: Floats,
-    choices: Any,
-    stream: Stream,
-) -> int:
+    p: Any, rows: Floats, spans: Floats, bits: int, start: Any, length: Any, n: Floats,
+    state: State, arms: Arms, memory: Floats, regrets: Floats, levels: Floats, checkpoints: Floats,
+    choices: Any, stream: Stream,
+) -> int:  # fmt: skip
     """Play on until the budget is spent, a tape is too short, or ``choices`` is full."""
     s = state[0]
     while not over(s):
@@ -119,12 +109,12 @@ def play(
         s.spent += after[1] - before[1]
         s.plays += 1
         s.decided = 0
-        if notes:  # a tape holds sums: their differences are the values, but for rounding
+        if has_memory:  # a tape holds sums: their differences are the values, but for rounding
             reward, cost = min(after[0] - before[0], 1.0), min(after[1] - before[1], 1.0)
             update_memory(p, arms, state, memory, k, reward, cost)
         if choices.size > 0:
             choices[s.filled] = k
         s.filled += 1
-        if s.spent >= marks[s.mark]:
-            note_marks(s, n, lost, marks, noted)
+        if s.spent >= levels[s.level]:
+            record_checkpoints(s, n, regrets, levels, checkpoints)
     return DONE

@@ -1,4 +1,4 @@
-"""Play a policy on a problem until its budget is spent: the plain loop, compiled."""
+"""Play one policy on one problem until its budget is spent."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.errors import InvalidInput
-from bursar.jit.rng import new_stream
-from bursar.policies import Policy, kernels
+from bursar.policies import Policy
 from bursar.policies import policy as policy_of
-from bursar.problems import Bernoulli
+from bursar.problems import Bernoulli, Nonstationary, Problem
+from bursar.simulation import nonstationary_loop
+from bursar.simulation.game import columns_for, run
+from bursar.simulation.tape import Tape
 from bursar.validation import check_int, check_positive
 
 __all__ = ["Run", "play"]
 
-_POLICY, _WORLD = 0, 1  # streams of one seed: what the policy draws, what the arms yield
-_CHUNK = 1 << 16  # plays between returns to Python, so that Ctrl-C works
+_END = np.ones(1)  # the only share of the budget that is looked at
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
-    """What a game came to."""
+    """The outcome of a game: plays, spend, reward and regret."""
 
     policy: str
     seed: int
@@ -36,7 +37,7 @@ class Run:
 
 def play(
     policy: Policy | str,
-    problem: Bernoulli,
+    problem: Problem,
     budget: float,
     seed: int = 0,
     *,
@@ -49,19 +50,21 @@ def play(
     Parameters
     ----------
     policy : Policy or str
-        A policy or its slug. If it needs the budget or a lower bound on the mean costs, it is told.
-    problem : Bernoulli
+        A policy or its slug. If it needs to know the budget or a lower bound on the mean costs, it
+        gets them.
+    problem : Problem
         The arms.
     budget : float
         Play while the spend is below it.
     seed : int
-        Same seed, same game. What the arms yield and what the policy draws are streams apart.
+        The same seed gives the same game. What arms yield and what the policy draws are separate
+        streams.
     ties : {"random", "first"}, optional
         In place of the policy's own rule.
     record : bool
         Keep the arm of every play in ``Run.choices``.
     max_plays : int, optional
-        Stop after so many plays, whatever is left of the budget.
+        Stop after this many plays even if some of the budget is left.
 
     Returns
     -------
@@ -78,46 +81,33 @@ def play(
     check_positive("budget", budget, "give what may be spent")
     if max_plays is not None:
         check_int("max_plays", max_plays, 0, "or None for no limit")
-    if not isinstance(problem, Bernoulli):
+    if not isinstance(problem, Problem):
         raise InvalidInput(
-            f"problem must be a bursar.Bernoulli, got {problem!r}; use bursar.simulate"
+            f"problem must be a problem such as bursar.Bernoulli, got {problem!r};"
+            " bursar.simulate takes the names of settings"
         )
     chosen = policy_of(policy)
     if ties is not None:
         chosen = chosen.but(ties=ties)
-    learner = chosen.learner(
-        problem.arms, seed=(seed, _POLICY), budget=budget, min_cost=problem.min_cost
-    )
-    world = new_stream(seed, _WORLD)
-    kernel = kernels.of(type(chosen), "play")
-    kept: list[NDArray[np.int32]] = []
-    plays = 0
-    while max_plays is None or plays < max_plays:
-        size = _CHUNK if max_plays is None else min(_CHUNK, max_plays - plays)
-        choices = np.empty(size, dtype=np.int32)
-        done = kernel(
-            learner.kernel_params,
-            learner.arms,
-            learner.game,
-            learner.memory,
-            learner.stream,
-            world,
-            problem.reward,
-            problem.cost,
-            choices,
+    if isinstance(problem, Bernoulli | Nonstationary):
+        source = nonstationary_loop.Source(problem, (seed,), shared=True)
+        game = nonstationary_loop.run(
+            chosen, source, budget, _END, (seed,), record=record, max_plays=max_plays
         )
-        plays += done
-        if record:
-            kept.append(choices[:done])
-        if done < size:
-            break
+    else:
+        tape = Tape(problem, (seed,), columns_for([chosen]))
+        game = run(chosen, tape, budget, _END, (seed,), record=record, max_plays=max_plays)
+        tape.close()
+    plays, spent, regret = game.checkpoints[-1].tolist()
+    if not isinstance(problem, Nonstationary):  # summed over arms: exact in any order of plays
+        regret = float(game.plays_per_arm.astype(np.float64) @ problem.regret)
     return Run(
-        str(chosen),
-        seed,
-        plays,
-        learner.spent,
-        learner.earned,
-        float(learner.arms["n"] @ problem.regret),
-        learner.plays_per_arm,
-        np.concatenate(kept) if kept else (np.empty(0, np.int32) if record else None),
+        policy=str(chosen),
+        seed=seed,
+        plays=int(plays),
+        spent=spent,
+        reward=game.reward,
+        regret=regret,
+        plays_per_arm=game.plays_per_arm,
+        choices=game.choices,
     )

@@ -45,7 +45,7 @@ def simulate(
     budget_plays : float
         The budget, in units of the smallest mean cost; 150,000 in the paper.
     shares : sequence of float
-        Shares of the budget at which plays, spend and regret are noted.
+        Shares of the budget at which plays, spend and regret are recorded.
     data : path, optional
         The Facebook ads, for the settings FB-Br and FB-Bt.
     seed : int
@@ -137,7 +137,7 @@ def rounds(
 
 def _in_money(games: Iterator[MatchResult], coin: float, prize: float) -> Iterator[MatchResult]:
     for game in games:
-        yield game._replace(noted=game.noted * (1.0, coin, prize))
+        yield game._replace(checkpoints=game.checkpoints * (1.0, coin, prize))
 
 
 def _unit(todo: Plan, which: int, repetition: int) -> Unit:
@@ -148,5 +148,5 @@ def _unit(todo: Plan, which: int, repetition: int) -> Unit:
         for played in games:
             if played.error is not None:
                 raise played.error
-            unit.games.append(played.noted)
+            unit.games.append(played.checkpoints)
     return unit

@@ -25,7 +25,7 @@ import numpy as np
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, beta, uniform
 from bursar.policies.bts import posterior
-from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, note_marks, over
+from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, record_checkpoints
 from bursar.validation import Floats
 
 __all__ = [
@@ -39,11 +39,6 @@ __all__ = [
     "set_weight",
     "tail",
 ]
-
-# ==== engine.marks
-# Marks of BTS's loop: how likely a ratio passes a level, draws of it, and whose turn a mark is.
-#
-# The argument is in `bursar.simulation.thompson_loop`.
 
 
 @compiled
@@ -265,26 +260,10 @@ def decide(
 
 
 def play(
-    p: Any,
-    rows: Floats,
-    spans: Floats,
-    bits: int,
-    start: Any,
-    length: Any,
-    n: Floats,
-    state: State,
-    own: Floats,
-    tilt: Floats,
-    bound: Floats,
-    weights: Floats,
-    rivals: Any,
-    marked: Any,
-    lost: Floats,
-    marks: Floats,
-    noted: Floats,
-    choices: Any,
-    stream: Stream,
-) -> int:
+    p: Any, rows: Floats, spans: Floats, bits: int, start: Any, length: Any, n: Floats,
+    state: State, own: Floats, tilt: Floats, bound: Floats, weights: Floats, rivals: Any,
+    marked: Any, regrets: Floats, levels: Floats, checkpoints: Floats, choices: Any, stream: Stream,
+) -> int:  # fmt: skip
     """Play on until the budget is spent, a tape is too short, or ``choices`` is full."""
     s = state[0]
     while not over(s):
@@ -324,8 +303,8 @@ def play(
         if choices.size > 0:
             choices[s.filled] = k
         s.filled += 1
-        if s.spent >= marks[s.mark]:
-            note_marks(s, n, lost, marks, noted)
+        if s.spent >= levels[s.level]:
+            record_checkpoints(s, n, regrets, levels, checkpoints)
     return DONE
 
 
