@@ -442,10 +442,10 @@ def _cut(campaign: Campaign, seq: int) -> MemoryStore:
     store = MemoryStore()
     first, *rest = campaign.events()
     with campaign.store.open_writer(campaign.name) as writer:
-        summary = writer.summary
-    store.create(campaign.name, first, summary)
+        totals = writer.totals
+    store.create(campaign.name, first, totals)
     with store.open_writer(campaign.name) as writer:
-        writer.append([event for event in rest if event.seq <= seq], summary)
+        writer.append([event for event in rest if event.seq <= seq], totals)
     return store
 
 
@@ -620,13 +620,13 @@ def _changed(campaign: Campaign, seq: int, **body) -> Campaign:
     """Return the campaign from a log in which an event was changed, hashes and all."""
     store = MemoryStore()
     with campaign.store.open_writer(campaign.name) as writer:
-        events, summary = writer.events_after(0), writer.summary
+        events, totals = writer.events_after(0), writer.totals
     events = [
         replace(event, body=event.body | body) if event.seq == seq else event for event in events
     ]
-    store.create(campaign.name, events[0], summary)
+    store.create(campaign.name, events[0], totals)
     with store.open_writer(campaign.name) as writer:
-        writer.append(events[1:], summary)
+        writer.append(events[1:], totals)
     return Campaign(campaign.name, storage=store, clock=Clock())
 
 
