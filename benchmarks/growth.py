@@ -17,7 +17,7 @@ import numpy as np
 
 import bursar
 from bursar import theory
-from bursar.paper.analysis import games
+from bursar.paper.analysis.games import final_regret
 from bursar.validation import Floats
 
 POLICIES = ("omega-star-ucb:rho=0.25", "pooled-gittins")
@@ -49,7 +49,7 @@ def _played(setting: str, repetitions: int) -> dict[str, list[Floats]]:
     for budget in BUDGETS:
         result = bursar.simulate(POLICIES, setting, repetitions, budget_plays=budget, shares=[1.0])
         for policy in POLICIES:
-            found[policy].append(games.final(result, setting, policy))
+            found[policy].append(final_regret(result, setting, policy))
     return found
 
 

@@ -16,18 +16,19 @@ import matplotlib as mpl
 import numpy as np
 from PIL import Image
 
-from bursar.paper.analysis import games
-from bursar.paper.analysis.compare import LEVEL, compare, holm
+from bursar.paper.analysis.compare import compare
+from bursar.paper.analysis.games import final_regret
 from bursar.paper.analysis.nonstationary import (
-    PLAIN,
-    ForgettingVerdict,
-    forgetful,
-    lost_share,
-    sweeps,
-    verdicts,
+    Sweep,
+    compare_forgetting,
+    find_sweeps,
+    forgetting_policies,
+    game_regret_shares,
 )
-from bursar.paper.figures.regret import changing
-from bursar.paper.figures.style import STYLE, band, short
+from bursar.paper.analysis.permutation import LEVEL, holm
+from bursar.paper.figures.regret import draw_nonstationary
+from bursar.paper.figures.style import STYLE, make_band
+from bursar.paper.labels import RECOMMENDED, format_short_label
 from bursar.paper.report.summary import describe_nonstationary
 from bursar.settings import setting
 from bursar.settings.nonstationary import CHANGES
@@ -53,7 +54,7 @@ def main(folder: Path, speed: str) -> None:
     parts += [_every(result), _against(result), _ways(), TAIL.replace("<!-- speed -->", speed)]
     (HERE / "changing-worlds.md").write_text("\n".join(parts), encoding="utf-8")
     picture = HERE / "images" / "changing-speed.png"
-    figure = changing(result)
+    figure = draw_nonstationary(result)
     with mpl.rc_context(STYLE):
         figure.savefig(picture, dpi=150)
     with Image.open(picture) as drawn:
@@ -77,26 +78,26 @@ def _made(made: dict[str, Any]) -> str:
 
 def _answer(result: Any) -> str:
     """Say from which speed on the plain policy loses, corrected for asking so often."""
-    found, unseen = verdicts(result), verdicts(_since(result, PILOT))
+    found, unseen = compare_forgetting(result), compare_forgetting(_since(result, PILOT))
     sure, later = _corrected(found), _corrected(unseen)
     asked = sum(len(one.speeds) for one in found)
     parts = ["## The answer\n"]
-    for way in dict.fromkeys(one.way for one in found):
-        here = [one for one in found if one.way == way]
-        unit, count = CHANGES[way].option, len(here)
+    for change in dict.fromkeys(one.change for one in found):
+        here = [one for one in found if one.change == change]
+        unit, count = CHANGES[change].option, len(here)
         speeds = here[0].speeds
-        lost = [sum(sure[way, one.other, s] > 0 for one in here) for s in speeds]
-        parts.append(_verdict(way, unit, count, speeds, lost) + "\n")
+        lost = [sum(sure[change, one.other, s] > 0 for one in here) for s in speeds]
+        parts.append(_verdict(change, unit, count, speeds, lost) + "\n")
         lines = [
-            f"| {way}, {unit} | interval above 0 | plain loses, Holm | plain wins, Holm | unseen worlds:"
+            f"| {change}, {unit} | interval above 0 | plain loses, Holm | plain wins, Holm | unseen worlds:"
             " interval above 0 | unseen, Holm |",
             "|---|---:|---:|---:|---:|---:|",
         ]
         for i, speed in enumerate(speeds):
             alone = sum(speed in one.loses for one in here)
-            wins = sum(sure[way, one.other, speed] < 0 for one in here)
-            again = sum(speed in one.loses for one in unseen if one.way == way)
-            held = sum(later[way, one.other, speed] > 0 for one in here)
+            wins = sum(sure[change, one.other, speed] < 0 for one in here)
+            again = sum(speed in one.loses for one in unseen if one.change == change)
+            held = sum(later[change, one.other, speed] > 0 for one in here)
             lines.append(f"| {speed:g} | {alone} | {lost[i]} | {wins} | {again} | {held} |")
         parts.append("\n".join(lines) + "\n")
     fresh = np.unique(result.repetition[result.repetition >= PILOT]).size
@@ -115,13 +116,13 @@ def _answer(result: Any) -> str:
     return "\n".join(parts)
 
 
-def _verdict(way: str, unit: str, count: int, speeds: list[float], lost: list[int]) -> str:
-    name = _name(PLAIN)
+def _verdict(change: str, unit: str, count: int, speeds: list[float], lost: list[int]) -> str:
+    name = _name(RECOMMENDED)
     most = next((i for i in range(len(speeds)) if min(lost[i:]) > count / 2), None)
     if most is None:
         top = max(lost)
         return (
-            f"In worlds of the kind *{way}* at no speed most configurations that forget beat the plain"
+            f"In worlds of the kind *{change}* at no speed most configurations that forget beat the plain"
             f" {name}: at most {top} of {count} do."
         )
     before = ""
@@ -132,22 +133,22 @@ def _verdict(way: str, unit: str, count: int, speeds: list[float], lost: list[in
             else ""
         )
     return (
-        f"**From {speeds[most]:g} {unit} a budget on the plain {name} loses** in worlds of the kind *{way}*:"
+        f"**From {speeds[most]:g} {unit} a budget on the plain {name} loses** in worlds of the kind *{change}*:"
         f" from there on at least {min(lost[most:])} of {count} configurations that forget have less regret.{before}"
     )
 
 
-def _corrected(found: list[ForgettingVerdict]) -> dict[tuple[str, str, float], int]:
+def _corrected(found: list[Sweep]) -> dict[tuple[str, str, float], int]:
     """Return 1 where the plain policy lost more, -1 where less, 0 where nothing is sure."""
     every = [
-        (one.way, one.other, speed, c)
+        (one.change, one.other, speed, c)
         for one in found
         for speed, c in zip(one.speeds, one.comparisons, strict=True)
     ]
     sure = holm([c.p for *_, c in every]) <= LEVEL
     return {
-        (way, other, speed): int(yes) * (1 if c.difference > 0 else -1)
-        for (way, other, speed, c), yes in zip(every, sure, strict=True)
+        (change, other, speed): int(yes) * (1 if c.difference > 0 else -1)
+        for (change, other, speed, c), yes in zip(every, sure, strict=True)
     }
 
 
@@ -166,15 +167,15 @@ def _sentences(result: Any) -> str:
 
 
 def _speeds(result: Any) -> str:
-    shown = [PLAIN, "omega-star-ucb:rho=1", *forgetful(result.policies), "bts"]
+    shown = [RECOMMENDED, "omega-star-ucb:rho=1", *forgetting_policies(result.policies), "bts"]
     shown = [slug for slug in shown if slug in result.policies]
     parts = ["## Over the speed of change\n\n![Lost over speed](images/changing-speed.png)\n"]
     parts.append("Final regret, mean ± half of its 95% interval.\n")
-    for way, speeds in sweeps(result).items():
+    for change, speeds in find_sweeps(result).items():
         head = " | ".join(_name(slug) for slug in shown)
-        lines = [f"| {way}, {CHANGES[way].option} | {head} |", "|---|" + "---:|" * len(shown)]
+        lines = [f"| {change}, {CHANGES[change].option} | {head} |", "|---|" + "---:|" * len(shown)]
         for one in speeds:
-            cells = [_mean(games.final(result, one.setting, slug)) for slug in shown]
+            cells = [_mean(final_regret(result, one.setting, slug)) for slug in shown]
             lines.append(f"| {one.amount:g} | {' | '.join(_bold(cells))} |")
         parts.append("\n".join(cells for cells in lines) + "\n")
     return "\n".join(parts)
@@ -185,7 +186,7 @@ def _every(result: Any) -> str:
     there = [name for name in WORLDS if name in result.settings]
     rows = []
     for slug in result.policies:
-        lost = [float(lost_share(result, name, slug).mean()) for name in there]
+        lost = [float(game_regret_shares(result, name, slug).mean()) for name in there]
         rows.append((float(np.mean(lost[1:])), slug, lost))
     best = np.min([lost for _, _, lost in rows], axis=0)
     lines = [
@@ -207,7 +208,9 @@ def _every(result: Any) -> str:
 
 def _against(result: Any) -> str:
     """Return the plain policy against the middle window and discount, world by world, paired."""
-    others = [slug for slug in forgetful(result.policies) if "=2000" in slug or "0.9995" in slug]
+    others = [
+        slug for slug in forgetting_policies(result.policies) if "=2000" in slug or "0.9995" in slug
+    ]
     lines = [
         "| world | against | plain | forgetful | difference, 95% |",
         "|---|---|---:|---:|---:|",
@@ -215,25 +218,25 @@ def _against(result: Any) -> str:
     for name, words in WORLDS.items():
         for other in others:
             if name in result.settings:
-                c = compare(result, name, PLAIN, other)
+                c = compare(result, name, RECOMMENDED, other)
                 lines.append(
                     f"| {words} | {_name(other)} | {c.mean_one:,.0f} | {c.mean_other:,.0f} |"
                     f" {c.difference:+,.0f} [{c.low:+,.0f}, {c.high:+,.0f}] |"
                 )
-    text = f"Regret of {_name(PLAIN)} minus that of one that forgets, paired by repetition; intervals not corrected.\n\n"
+    text = f"Regret of {_name(RECOMMENDED)} minus that of one that forgets, paired by repetition; intervals not corrected.\n\n"
     return text + "\n".join(lines) + "\n"
 
 
 def _ways() -> str:
     lines = ["| name | option | what changes |", "|---|---|---|"]
-    for way, one in CHANGES.items():
-        place = setting(f"C-{way}-10")
+    for change, one in CHANGES.items():
+        place = setting(f"C-{change}-10")
         lines.append(f"| `{place.name}` | `{one.option}={one.default:g}` | {one.about} |")
     return "## The worlds\n\n" + "\n".join(lines) + "\n"
 
 
 def _mean(values: Any) -> str:
-    one = band(values)
+    one = make_band(values)
     return f"{float(one.middle):,.0f} ± {float(one.high - one.middle):,.0f}"
 
 
@@ -246,7 +249,7 @@ def _bold(cells: list[str]) -> list[str]:
 
 
 def _name(slug: str) -> str:
-    return short(slug).replace("*", "\\*")
+    return format_short_label(slug).replace("*", "\\*")
 
 
 HEAD = """# Worlds that change

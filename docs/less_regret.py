@@ -18,10 +18,11 @@ from less_regret_words import WORDS
 from PIL import Image
 
 from bursar.estimate import Estimate
-from bursar.paper.analysis import games
-from bursar.paper.analysis.shares import NEW, Ratio, overall, ratios
-from bursar.paper.figures.comparison import ratio_rows
-from bursar.paper.figures.style import RECOMMENDED, STYLE
+from bursar.paper.analysis.games import pair_regret
+from bursar.paper.analysis.shares import RegretRatio, overall_ratio, regret_ratios
+from bursar.paper.figures.comparison import draw_ratios
+from bursar.paper.figures.style import STYLE
+from bursar.paper.labels import OWN, RECOMMENDED
 from bursar.settings.families import FAMILIES
 from bursar.simulation import arrow
 
@@ -34,7 +35,7 @@ def main(paper: Path, families: Path, growth: str) -> None:
     first, second = (arrow.read(folder / "results.parquet") for folder in (paper, families))
     held = [name for name, one in FAMILIES.items() if one.held_out]
     chosen = [name for name in FAMILIES if name not in held]
-    found = ratios(first, NEW, RECOMMENDED)
+    found = regret_ratios(first, OWN, RECOMMENDED)
     parts = [
         HEAD,
         _answer(found),
@@ -45,10 +46,10 @@ def main(paper: Path, families: Path, growth: str) -> None:
         _table(found, first),
         "## Families that were held out\n",
         _made(families),
-        _table(ratios(second, NEW, RECOMMENDED, held), second),
+        _table(regret_ratios(second, OWN, RECOMMENDED, held), second),
         "## Families on which it was chosen\n",
-        _table(ratios(second, NEW, RECOMMENDED, chosen), second),
-        _weak([*found, *ratios(second, NEW, RECOMMENDED)]),
+        _table(regret_ratios(second, OWN, RECOMMENDED, chosen), second),
+        _weak([*found, *regret_ratios(second, OWN, RECOMMENDED)]),
         GROWTH.replace("<!-- growth -->", growth.strip()),
         TAIL,
     ]
@@ -56,15 +57,15 @@ def main(paper: Path, families: Path, growth: str) -> None:
     (HERE / "less-regret.md").write_text(page, encoding="utf-8")
     with mpl.rc_context(STYLE):
         picture = HERE / "images" / "less-regret.png"
-        ratio_rows(first, NEW, RECOMMENDED).savefig(picture, dpi=150)
+        draw_ratios(first, OWN, RECOMMENDED).savefig(picture, dpi=150)
     with Image.open(picture) as drawn:
         small = drawn.convert("RGB").quantize(64)
     small.save(picture, optimize=True)
 
 
-def _answer(found: Sequence[Ratio]) -> str:
+def _answer(found: Sequence[RegretRatio]) -> str:
     """Say which of the aims were met, one by one."""
-    whole = overall(found)
+    whole = overall_ratio(found)
     worse = [row.setting for row in found if row.mean.compare_to(1.0) == "higher"]
     tails = [row.setting for row in found if row.tail.value >= 1.0]
     return "\n".join(
@@ -91,7 +92,7 @@ def _verdict(won: bool) -> str:
     )
 
 
-def _weak(found: Sequence[Ratio]) -> str:
+def _weak(found: Sequence[RegretRatio]) -> str:
     """Name the settings where it does not surely win, and say so."""
     unclear = [row.setting for row in found if row.mean.compare_to(1.0) == "unclear"]
     worse = [row.setting for row in found if row.mean.compare_to(1.0) == "higher"]
@@ -133,20 +134,20 @@ def _made(folder: Path) -> str:
     )
 
 
-def _table(found: Sequence[Ratio], result: Any) -> str:
+def _table(found: Sequence[RegretRatio], result: Any) -> str:
     lines = [
         "| setting | ω*-UCB(1/4) | pooled Gittins | mean, ratio | 95th percentile, ratio |"
         " median, ratio |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     for row in found:
-        ours, theirs = games.paired(result, row.setting, NEW, RECOMMENDED)
+        ours, theirs, _ = pair_regret(result, row.setting, OWN, RECOMMENDED)
         middle = float(np.median(ours) / np.median(theirs))
         lines.append(
             f"| {row.setting} | {row.mean_other:,.0f} | {row.mean_one:,.0f} | {_words(row.mean)} |"
             f" {_words(row.tail)} | {middle:.2f} |"
         )
-    whole = overall(found)
+    whole = overall_ratio(found)
     tails = np.exp(np.mean([np.log(row.tail.value) for row in found]))
     lines.append(f"| geometric mean | | | {_words(whole)} | {tails:.2f} | |\n")
     return "\n".join(lines)

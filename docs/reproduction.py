@@ -16,14 +16,14 @@ from PIL import Image
 
 from bursar.experiments.catalog import MAIN
 from bursar.paper.analysis.compare import compare
-from bursar.paper.analysis.games import settings_of
+from bursar.paper.analysis.games import played_settings
 from bursar.paper.analysis.shares import regret_shares
-from bursar.paper.figures.style import label, short
+from bursar.paper.labels import RECOMMENDED, format_label, format_short_label
 from bursar.simulation import arrow
 
 HERE = Path(__file__).parent
 PICTURES = ("regret", "failures", "sensitivity", "dominance", "coverage")
-OURS, BEST_OTHER = "omega-star-ucb:rho=0.25", "bts"
+BEST_OTHER = "bts"
 
 
 def main(folder: Path) -> None:
@@ -69,8 +69,8 @@ def _lost(result: Any) -> str:
     found = regret_shares(result, list(result.policies))
     lines = ["| policy | lost of what was possible, mean over settings |", "|---|---:|"]
     for slug, share in zip(found.policies, found.shares, strict=True):
-        name = label(slug).replace("*", "\\*")
-        name = f"**{name}**" if slug == OURS else name
+        name = format_label(slug).replace("*", "\\*")
+        name = f"**{name}**" if slug == RECOMMENDED else name
         lines.append(f"| {name} | {share:.2%} |")
     return "\n".join(lines) + "\n"
 
@@ -78,10 +78,14 @@ def _lost(result: Any) -> str:
 def _regret(rows: list[dict[str, str]], result: Any) -> str:
     """Return mean and median of final regret, and failures, of the main policies."""
     shown = [slug for slug in MAIN if slug in result.policies]
-    head = "| setting | " + " | ".join(short(slug).replace("*", "\\*") for slug in shown) + " |"
+    head = (
+        "| setting | "
+        + " | ".join(format_short_label(slug).replace("*", "\\*") for slug in shown)
+        + " |"
+    )
     lines = [head, "|---|" + "---:|" * len(shown)]
     cells = {(row["setting"], row["policy"]): row for row in rows}
-    for setting in settings_of(result):
+    for setting in played_settings(result):
         words = []
         for slug in shown:
             row = cells[setting, slug]
@@ -101,8 +105,8 @@ def _against(result: Any) -> str:
         "| setting | ω\\*-UCB(1/4) | BTS | difference, 95% | p | lost less in | typical game |",
         "|---|---:|---:|---:|---:|---:|---|",
     ]
-    for setting in settings_of(result):
-        c = compare(result, setting, OURS, BEST_OTHER)
+    for setting in played_settings(result):
+        c = compare(result, setting, RECOMMENDED, BEST_OTHER)
         lines.append(
             f"| {setting} | {c.mean_one:,.0f} | {c.mean_other:,.0f} |"
             f" {c.difference:+,.0f} [{c.low:+,.0f}, {c.high:+,.0f}] | {c.p:.2g} | {c.wins:.0%} |"

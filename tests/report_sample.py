@@ -1,13 +1,13 @@
-"""Small results and facts for pages, made by hand so that every number on them is known."""
+"""Small results and report data, made by hand so that every number in them is known."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bursar.paper.figures.draw import DrawnFigure
 from bursar.paper.report import ReportData
 from bursar.simulation.result import Result
 
@@ -22,15 +22,6 @@ REGRET = {
     ("S-Bt-50", RANDOM): [690.0] * 8,
 }
 HOSTILE = '<script>alert("x")</script><img src=http://evil.example/x.png>'
-
-
-@dataclass(frozen=True)
-class Drawn:
-    name: str
-    title: str
-    caption: str
-    png: Path
-    svg: Path
 
 
 def result(regret: dict[tuple[str, str], list[float]] | None = None) -> Result:
@@ -54,11 +45,13 @@ def result(regret: dict[tuple[str, str], list[float]] | None = None) -> Result:
     )  # fmt: skip
 
 
-def drawn(folder: Path, name: str, title: str = "Regret over the budget") -> Drawn:
+def drawn(folder: Path, name: str, title: str = "Regret over the budget") -> DrawnFigure:
     svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 360"><path d="M0 0h9"/></svg>'
     (folder / f"{name}.svg").write_text(svg)
     (folder / f"{name}.png").write_bytes(b"\x89PNG")
-    return Drawn(name, title, "Lower is better.", folder / f"{name}.png", folder / f"{name}.svg")
+    return DrawnFigure(
+        name, title, "Lower is better.", folder / f"{name}.png", folder / f"{name}.svg"
+    )
 
 
 def claim(**changes: Any) -> dict[str, Any]:

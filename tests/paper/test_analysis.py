@@ -10,17 +10,20 @@ from scipy.stats import bootstrap, ttest_1samp
 
 import bursar
 from bursar.errors import InvalidInput
-from bursar.paper.analysis import games
-from bursar.paper.analysis.compare import bootstrap_interval, compare, holm, sign_flip
-from bursar.paper.analysis.coverage import correct, coverage, example
-from bursar.paper.analysis.dominance import (
-    PUBLISHED,
-    PUBLISHED_WITH_OMEGA,
-    dominance,
-    main_policies,
+from bursar.paper.analysis.compare import compare, compare_results
+from bursar.paper.analysis.coverage import correct_bounds, example_2, measure_coverage
+from bursar.paper.analysis.dominance import PUBLISHED, main_policies, measure_dominance
+from bursar.paper.analysis.games import (
+    describe_spread,
+    failed_games,
+    failed_share,
+    final_regret,
+    has_games,
+    played_settings,
+    regret_curves,
 )
-from bursar.paper.analysis.games import failed, failed_share, spread
-from bursar.paper.analysis.growth import bound, bounds, by_rho, growth
+from bursar.paper.analysis.growth import measure_growth, measure_sensitivity, upper_bounds
+from bursar.paper.analysis.permutation import bootstrap_interval, holm, sign_flip
 
 S = "S-Br-10"
 
@@ -39,18 +42,18 @@ def two(one: np.ndarray, other: np.ndarray) -> bursar.Result:
 def test_games_are_ordered_by_repetition_and_problems_are_averaged():
     values = noise(20)
     result = made({(S, "bts"): values, (S, "m-ucb"): values + 1.0}, problems=3)
-    np.testing.assert_allclose(games.final(result, S, "bts"), values)
-    assert games.regret(result, S, "m-ucb").shape == (20, 4)
-    assert games.single(result, S, "bts").size == 60
-    assert games.settings_of(result) == [S]
-    assert games.has(result, S, "bts")
-    assert not games.has(result, S, "c-ucb")
-    assert not games.has(result, "S-Br-50", "bts")
+    np.testing.assert_allclose(final_regret(result, S, "bts"), values)
+    assert regret_curves(result, S, "m-ucb").shape == (20, 4)
+    assert describe_spread(result, S, "bts")["games"] == 60
+    assert played_settings(result) == [S]
+    assert has_games(result, S, "bts")
+    assert not has_games(result, S, "c-ucb")
+    assert not has_games(result, "S-Br-50", "bts")
 
 
 def test_a_game_that_was_not_played_is_refused_with_what_there_is():
     with pytest.raises(InvalidInput, match=r"no game of 'c-ucb' on 'S-Br-10' .* it has bts, m-ucb"):
-        games.final(two(noise(3), noise(3)), S, "c-ucb")
+        final_regret(two(noise(3), noise(3)), S, "c-ucb")
 
 
 def test_only_repetitions_of_both_are_paired():
@@ -126,6 +129,18 @@ def test_regret_is_compared_at_a_share_and_since_a_share():
     assert (since.mean_one, since.since, since.verdict) == (0.0, 0.5, "lower")
 
 
+def test_results_are_compared_policy_by_policy():
+    before = two(noise(10), noise(10, 1))
+    rows = {
+        row["policy"]: row for row in compare_results(before, two(noise(10) + 5.0, noise(10, 1)))
+    }
+    assert (rows["bts"]["verdict"], rows["m-ucb"]["verdict"]) == ("B lost more", "identical")
+    assert rows["bts"]["difference"] == pytest.approx(5.0)
+    assert rows["bts"]["mean_b"] == pytest.approx(noise(10).mean() + 5.0)
+    (few,) = compare_results(made({(S, "bts"): noise(3)}), made({(S, "bts"): noise(3) + 9.0}))
+    assert (few["verdict"], few["repetitions"]) == ("no clear difference", 3)
+
+
 def test_flips_are_exact_with_few_differences():
     d = np.array([3.0, -1.0, 4.0, 1.5, -0.5, 2.0, 0.7])
     signs = np.array(list(itertools.product([-1.0, 1.0], repeat=d.size)))
@@ -188,16 +203,16 @@ def test_a_game_fails_that_loses_a_tenth_to_the_end():
     learned = np.tile([50.0, 190.0, 200.0, 249.0], (9, 1))  # 49 of 500 in the last half
     stuck = np.tile([1.0, 10.0, 20.0, 71.0], (1, 1))  # 51 of 500: little in all, yet it goes on
     result = made({(S, "bts"): np.vstack([learned, stuck])})
-    assert failed(result).sum() == 1
+    assert failed_games(result).sum() == 1
     assert failed_share(result, S, "bts") == pytest.approx(0.1)
     assert failed_share(result, S, "m-ucb") == 0.0
 
 
 def test_failures_without_the_half_look_at_what_was_noted():
     curve = {(S, "bts"): np.array([[0.0, 65.0], [0.0, 85.0]])}
-    assert failed(made(curve, shares=(0.2, 1.0))).sum() == 1  # a tenth of 800
-    assert failed(made(curve, shares=(0.8, 1.0))).sum() == 0  # a tenth of all
-    assert failed(made({(S, "bts"): np.array([[120.0], [85.0]])}, shares=(1.0,))).sum() == 1
+    assert failed_games(made(curve, shares=(0.2, 1.0))).sum() == 1  # a tenth of 800
+    assert failed_games(made(curve, shares=(0.8, 1.0))).sum() == 0  # a tenth of all
+    assert failed_games(made({(S, "bts"): np.array([[120.0], [85.0]])}, shares=(1.0,))).sum() == 1
 
 
 def test_failures_of_the_paper_are_as_many_as_known():
@@ -208,7 +223,7 @@ def test_failures_of_the_paper_are_as_many_as_known():
 
 
 def test_spread_is_that_of_games():
-    row = spread(made({(S, "bts"): np.arange(101.0)}), S, "bts")
+    row = describe_spread(made({(S, "bts"): np.arange(101.0)}), S, "bts")
     assert (row["games"], row["mean"], row["median"], row["p05"], row["p95"], row["max"]) == (
         101, 50.0, 50.0, 5.0, 95.0, 100.0,
     )  # fmt: skip
@@ -229,19 +244,21 @@ def test_growth_tells_shapes_apart(curve, shape, curvature):
     shares = (0.01, 0.03, 0.1, 0.5, 1.0)
     scale = noise(50)[:, np.newaxis]
     wiggle = np.random.default_rng(1).uniform(0.9, 1.1, (50, 5)).cumsum(axis=1) * 0.01
-    found = growth(made({(S, "bts"): scale * curve(np.array(shares)) + wiggle}, shares), S, "bts")
+    found = measure_growth(
+        made({(S, "bts"): scale * curve(np.array(shares)) + wiggle}, shares), S, "bts"
+    )
     assert found.shape == shape
     assert found.curvature == pytest.approx(curvature, abs=0.01)
     assert found.typical_curvature == pytest.approx(curvature, abs=0.02)
 
 
 def test_growth_needs_two_decades():
-    with pytest.raises(InvalidInput, match="note more shares"):
-        growth(made({(S, "bts"): noise(8)}, shares=(0.5, 1.0)), S, "bts")
+    with pytest.raises(InvalidInput, match="record more shares"):
+        measure_growth(made({(S, "bts"): noise(8)}, shares=(0.5, 1.0)), S, "bts")
 
 
 def test_growth_of_few_repetitions_is_open():
-    found = growth(made({(S, "bts"): noise(3)}), S, "bts")
+    found = measure_growth(made({(S, "bts"): noise(3)}), S, "bts")
     assert (found.low, found.high, found.shape) == (-1.0, 1.0, "straight")
 
 
@@ -259,7 +276,7 @@ def test_dominance_gives_each_setting_the_same_weight():
             (S, "c-ucb"): base * 2.0,
         }
     )
-    table = dominance(result)
+    table = measure_dominance(result)
     assert table.names == ("bts", "m-ucb", "c-ucb")
     assert table.entry("bts", "m-ucb") == 1
     assert table.entry("m-ucb", "bts") == -1
@@ -273,7 +290,7 @@ def test_dominance_gives_each_setting_the_same_weight():
 
 def test_policies_that_never_met_are_not_compared():
     result = made({(S, "bts"): noise(9), ("S-Br-50", "m-ucb"): noise(9)})
-    assert dominance(result).entry("bts", "m-ucb") is None
+    assert measure_dominance(result).entry("bts", "m-ucb") is None
 
 
 def test_main_policies_show_two_values_of_rho():
@@ -283,12 +300,11 @@ def test_main_policies_show_two_values_of_rho():
 
 
 def test_the_published_matrix_is_antisymmetric():
-    for table in (PUBLISHED, PUBLISHED_WITH_OMEGA):
-        for one, other in itertools.combinations(table.names, 2):
-            there, back = table.entry(one, other), table.entry(other, one)
-            assert back == (None if there is None else -there)
+    for one, other in itertools.combinations(PUBLISHED.names, 2):
+        there, back = PUBLISHED.entry(one, other), PUBLISHED.entry(other, one)
+        assert back == (None if there is None else -there)
     assert len(PUBLISHED.names) == 13
-    assert all(slug in bursar.POLICIES for slug in PUBLISHED_WITH_OMEGA.names)
+    assert all(slug in bursar.POLICIES for slug in PUBLISHED.names)
 
 
 @pytest.mark.parametrize(
@@ -302,11 +318,10 @@ def test_the_published_matrix_is_antisymmetric():
         ("i-ucb", "pd-bwk"),
         ("c-ucb", "pd-bwk"),
         ("m-ucb", "pd-bwk"),
-        ("omega-ucb", "bts"),
     ],
 )
 def test_the_published_matrix_says_what_the_paper_says_of_it(better, worse):
-    assert PUBLISHED_WITH_OMEGA.entry(better, worse) == 1
+    assert PUBLISHED.entry(better, worse) == 1
 
 
 def test_policies_that_the_figure_does_not_compare():
@@ -322,13 +337,13 @@ def test_rho_by_rho_in_rising_order():
     slugs.append("omega-star-ucb:rho=0.5,eta_min=0.1")  # another policy, not another rho
     levels = (200.0, 100.0, 50.0, 1.0, 1.0)
     result = made({(S, s): np.full(8, level) for s, level in zip(slugs, levels, strict=True)})
-    rows = by_rho(result, S)
+    rows = measure_sensitivity(result, S)
     assert [(row["family"], row["rho"], row["mean"], row["relative"]) for row in rows] == [
         ("omega-ucb", 0.25, 100.0, 1.0),
         ("omega-ucb", 1.0, 200.0, 2.0),
         ("omega-star-ucb", 0.25, 50.0, 1.0),
     ]
-    assert by_rho(result, "S-Br-50") == []
+    assert measure_sensitivity(result, "S-Br-50") == []
 
 
 # bounds
@@ -338,7 +353,9 @@ def test_bounds_are_those_of_the_level():
     r, c, n, level = 0.5, 0.4, 1000, 0.01
     e = (np.log(2.0 / level) / (2.0 * n)) ** 0.5
     disc = np.log(1.0 / level) / (2.0 * n)
-    found = {k: float(v[0]) for k, v in correct(np.array([r]), np.array([c]), n, level).items()}
+    found = {
+        k: float(v[0]) for k, v in correct_bounds(np.array([r]), np.array([c]), n, level).items()
+    }
     assert found["i-ucb"] == pytest.approx(r / c + e)
     assert found["c-ucb"] == pytest.approx((r + e) / c)
     assert found["m-ucb"] == pytest.approx((r + e) / (c - e))
@@ -350,7 +367,7 @@ def test_bounds_are_those_of_the_level():
 
 
 def test_figure_one_and_its_published_errors():
-    rows = coverage(pairs=3000, sizes=(100, 10_000))
+    rows = measure_coverage(pairs=3000, sizes=(100, 10_000))
     found = {(row["bound"], row["samples"], row["as_published"]): row for row in rows}
     assert found["i-ucb", 100, False]["violations_low"] > 0.1
     assert found["c-ucb", 100, False]["violations_low"] > 0.01
@@ -364,17 +381,17 @@ def test_figure_one_and_its_published_errors():
     zero = found["omega-ucb", 100, False]
     assert zero["infinite"] * 3000 == pytest.approx(zero["zero_costs"])
     assert zero["zero_costs"] > 0
-    assert rows == coverage(pairs=3000, sizes=(100, 10_000))
+    assert rows == measure_coverage(pairs=3000, sizes=(100, 10_000))
     assert ("kl-ucb-sc", 100, True) not in found
 
 
 def test_coverage_refuses_what_is_no_level():
     with pytest.raises(InvalidInput, match=r"level must be below 1, got 1\.5"):
-        coverage(level=1.5)
+        measure_coverage(level=1.5)
 
 
 def test_example_two():
-    one, two_ = example()
+    one, two_ = example_2()
     assert one["m_ucb"] == pytest.approx(8.6126, abs=1e-4)
     assert two_["m_ucb"] == pytest.approx(48.6278, abs=1e-4)
     assert one["omega_at_bound"] == pytest.approx(5.50448, abs=1e-5)
@@ -383,12 +400,12 @@ def test_example_two():
 
 def test_theory_bounds_what_is_measured():
     problems = [p for i in range(5) for p in bursar.setting(S).problems(i)]
-    line = bound(problems, 1.0, [0.1, 1.0], budget_plays=3000)
+    line = upper_bounds(problems, 1.0, [0.1, 1.0], budget_plays=3000).mean(axis=0)
     result = bursar.simulate("omega-ucb:rho=1", S, 5, budget_plays=3000, shares=[0.1, 1.0])
-    measured = games.regret(result, S, "omega-ucb:rho=1").mean(axis=0)
+    measured = regret_curves(result, S, "omega-ucb:rho=1").mean(axis=0)
     assert (line > measured).all()
     assert line.shape == (2,)
-    one = bounds(problems[:1], 1.0, [1.0], budget_plays=3000)[0, 0]
+    one = upper_bounds(problems[:1], 1.0, [1.0], budget_plays=3000)[0, 0]
     expected = bursar.theory.regret_bound(
         3000 * problems[0].min_cost, 1.0, problems[0].reward, problems[0].cost
     )
@@ -397,4 +414,4 @@ def test_theory_bounds_what_is_measured():
 
 def test_theory_is_silent_before_every_arm_was_played():
     (problem,) = bursar.setting(S).problems(0)
-    assert np.isinf(bounds([problem], 1.0, [1e-5, 1.0])[0]).tolist() == [True, False]
+    assert np.isinf(upper_bounds([problem], 1.0, [1e-5, 1.0])[0]).tolist() == [True, False]

@@ -9,9 +9,9 @@ from ads import the_file
 import bursar
 from bursar import theory
 from bursar.experiments import experiment, run
-from bursar.paper.analysis.growth import least
+from bursar.paper.analysis.growth import least_regret
 from bursar.paper.figures.draw import draw_all
-from bursar.paper.figures.regret import LEAST, curves
+from bursar.paper.figures.regret import LEAST, draw_regret
 from bursar.settings.ad_export import AdExportSetting
 from bursar.simulation.result import Result
 
@@ -36,7 +36,7 @@ def bound(problem, plays: float) -> np.ndarray:
 
 def test_bernoulli_settings_have_the_line_and_others_do_not():
     settings = ["S-Br-10", "S-GBr-10", "S-Bt-10", "C-abrupt-10"]
-    figure = curves(played(settings))
+    figure = draw_regret(played(settings))
     first, *others = figure.axes[:4]
     problems = [p for r in range(3) for p in bursar.setting("S-Br-10").problems(r)]
     line = lines(first)[LEAST]
@@ -49,7 +49,10 @@ def test_bernoulli_settings_have_the_line_and_others_do_not():
 
 
 def test_without_bernoulli_arms_and_for_medians_nothing_is_said_of_it():
-    for figure in (curves(played("S-Bt-10")), curves(played("S-Br-10"), statistic="median")):
+    for figure in (
+        draw_regret(played("S-Bt-10")),
+        draw_regret(played("S-Br-10"), statistic="median"),
+    ):
         assert LEAST not in lines(figure.axes[0])
         assert LEAST not in [text.get_text() for text in figure.legends[0].get_texts()]
 
@@ -62,12 +65,12 @@ def test_it_is_averaged_over_the_repetitions_that_there_are():
                   *(getattr(whole, name)[kept] for name in columns), 4)  # fmt: skip
     problems = [p for r in (0, 2, 3) for p in bursar.setting("S-Br-10").problems(r)]
     want = np.mean([bound(p, 3000) for p in problems], axis=0)
-    assert least(some, "S-Br-10") == pytest.approx(want)
+    assert least_regret(some, "S-Br-10") == pytest.approx(want)
 
 
 def test_a_budget_of_less_than_a_cost_of_one_counts_as_none():
     result = played(TWO, plays=500)
-    drawn = least(result, "two ads", [TWO])
+    drawn = least_regret(result, "two ads", [TWO])
     assert drawn[0] == 0.0  # a hundredth of 50, the logarithm of which is below 0
     assert drawn[2] == pytest.approx(theory.lower_bound(50.0, TWO.reward, TWO.cost))
 
@@ -76,9 +79,9 @@ def test_ads_are_averaged_over_campaigns():
     ads = bursar.setting("FB-Br").problems(0, the_file())
     result = played(["FB-Br", "FB-Bt"], 2, plays=50, data=the_file())
     want = np.mean([bound(problem, 50) for problem in ads], axis=0)
-    assert least(result, "FB-Br", data=the_file()) == pytest.approx(want)
-    assert least(result, "FB-Bt", data=the_file()) is None
-    assert least(result, "FB-Br", data="no-such-file.csv") is None
+    assert least_regret(result, "FB-Br", data=the_file()) == pytest.approx(want)
+    assert least_regret(result, "FB-Bt", data=the_file()) is None
+    assert least_regret(result, "FB-Br", data="no-such-file.csv") is None
 
 
 def test_ones_own_ads_are_in_their_own_money(tmp_path):
@@ -88,34 +91,34 @@ def test_ones_own_ads_are_in_their_own_money(tmp_path):
     what = experiment("ads", policies=["uniform"], settings=[mine], repetitions=2, budget=200.0)
     (problem,) = mine.problems(0)
     units = 200.0 / mine.coin  # of what a click costs if it costs anything
-    drawn = least(run(what, tmp_path / "a").result, "mine", [mine])
+    drawn = least_regret(run(what, tmp_path / "a").result, "mine", [mine])
     assert drawn[-1] == pytest.approx(
         10.0 * theory.lower_bound(units, problem.reward, problem.cost)
     )
     varied = AdExportSetting(name="mine", **facts, model="beta")
     what = experiment("ads", policies=["uniform"], settings=[varied], repetitions=2, budget=200.0)
-    assert least(run(what, tmp_path / "b").result, "mine", [varied]) is None
+    assert least_regret(run(what, tmp_path / "b").result, "mine", [varied]) is None
 
 
 def test_a_problem_of_ones_own_has_the_line_where_it_is_known(tmp_path):
     result = played([TWO, "S-Bt-10"])
-    assert least(result, "two ads") is None  # a name says nothing of its arms
-    assert LEAST in lines(curves(result, places=[TWO]).axes[0])
+    assert least_regret(result, "two ads") is None  # a name says nothing of its arms
+    assert LEAST in lines(draw_regret(result, settings=[TWO]).axes[0])
     others = bursar.Beta([1, 2], [2, 1], [1, 1], [1, 1], name="two ads")
-    assert least(played(others), "two ads", [others]) is None
-    assert draw_all(result, tmp_path, coverage_rows=(), about_paper=False, places=[TWO])
+    assert least_regret(played(others), "two ads", [others]) is None
+    assert draw_all(result, tmp_path, coverage_rows=(), about_paper=False, settings=[TWO])
 
 
 def test_nothing_is_possible_to_lose_where_nothing_can_be_won():
     nothing = bursar.Bernoulli([0.0, 0.0], [0.5, 0.6], name="nothing")
-    assert least(played(nothing), "nothing", [nothing]).tolist() == [0.0, 0.0, 0.0]
+    assert least_regret(played(nothing), "nothing", [nothing]).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_policies_decide_how_high_a_panel_is():
     result = played("S-Br-10")
-    before = curves(result, statistic="median").axes[0]
+    before = draw_regret(result, statistic="median").axes[0]
     result.values[:, :, 2] *= 1e-4 / before.get_ylim()[1]
-    panel = curves(result, intervals=False).axes[0]
+    panel = draw_regret(result, intervals=False).axes[0]
     assert panel.get_ylim()[1] < 1e-3 < lines(panel)[LEAST].get_ydata().min()
     (remark,) = panel.texts
     assert remark.get_text().startswith("the dashed line is above: ")
@@ -123,18 +126,18 @@ def test_policies_decide_how_high_a_panel_is():
 
 def test_a_line_little_above_the_policies_is_seen_whole():
     result = played("S-Br-10")
-    end = least(result, "S-Br-10")[-1]
+    end = least_regret(result, "S-Br-10")[-1]
     result.values[:, :, 2] = end * np.array(SHARES)  # so that the panel ends near the line's end
-    panel = curves(result, intervals=False).axes[0]
+    panel = draw_regret(result, intervals=False).axes[0]
     assert end < panel.get_ylim()[1] < 1.3 * end
 
 
 def test_a_panel_that_names_policies_above_does_not_grow_to_show_them():
     policies = ["uniform", "m-ucb", "c-ucb", "i-ucb", "b-greedy"]
     result = bursar.simulate(policies, "S-Br-10", 2, budget_plays=1000, shares=SHARES)
-    end = least(result, "S-Br-10")[-1]
+    end = least_regret(result, "S-Br-10")[-1]
     finals = np.array([10.0, 0.99, 0.85, 0.85, 0.11])[result.policy] * end
     result.values[:, :, 2] = finals[:, np.newaxis] * np.array(SHARES)
-    panel = curves(result, intervals=False).axes[0]
+    panel = draw_regret(result, intervals=False).axes[0]
     assert panel.get_title(loc="right") == "above: Uniform random, m-UCB"
     assert panel.get_ylim()[1] < 0.99 * end

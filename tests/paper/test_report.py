@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_sample import BTS, HOSTILE, OURS, RANDOM, REGRET, Drawn, claim, drawn, full, result
+from report_sample import BTS, HOSTILE, OURS, RANDOM, REGRET, claim, drawn, full, result
 
 from bursar.errors import MissingData
-from bursar.paper.report import ReportData, page, write_report_file
+from bursar.paper.figures.draw import DrawnFigure
+from bursar.paper.report import ReportData, render_report, write_report
 
 VOID = {"meta", "img", "br", "link", "input", "hr", "source"}
 
@@ -51,8 +52,8 @@ class Reader(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-def read(facts: ReportData, folder: Path | None = None) -> Reader:
-    reader = Reader(page(facts, folder))
+def read(report: ReportData, folder: Path | None = None) -> Reader:
+    reader = Reader(render_report(report, folder))
     assert reader.open == []
     return reader
 
@@ -92,7 +93,7 @@ def check_offline(text: str, reader: Reader) -> None:
 
 
 def test_structure_is_sound(tmp_path):
-    text = page(full(tmp_path), tmp_path)
+    text = render_report(full(tmp_path), tmp_path)
     reader = Reader(text)
     check_structure(reader)
     check_offline(text, reader)
@@ -101,7 +102,7 @@ def test_structure_is_sound(tmp_path):
 def test_nothing_given_can_break_out_of_its_place(tmp_path):
     games = {(HOSTILE, HOSTILE): [1.0, 2.0], (HOSTILE, BTS): [3.0, 5.0]}
     failure = dict.fromkeys(("setting", "policy", "error", "traceback"), HOSTILE)
-    facts = full(
+    report = full(
         tmp_path,
         title=HOSTILE,
         experiment={"name": HOSTILE, "settings": [{"name": HOSTILE, "source": HOSTILE}]},
@@ -114,7 +115,7 @@ def test_nothing_given_can_break_out_of_its_place(tmp_path):
         notes=[HOSTILE],
         advice=[HOSTILE],
     )
-    text = page(facts, tmp_path)
+    text = render_report(report, tmp_path)
     reader = Reader(text)
     check_structure(reader)
     check_offline(text, reader)
@@ -137,11 +138,11 @@ def test_the_answer_names_who_lost_least_and_how_sure_that_is(tmp_path):
     text = read(full(tmp_path)).text
     # means of 1.3% and 5%; of 3.3% and 22.5%; 70% at random
     assert (
-        "ω*-UCB (ρ = 1/4), the paper’s own policy, spends the purse best: it lost 3.1% of what was"
-        " possible; the best of the others, BTS, lost 13%." in text
+        "ω*-UCB (ρ = 1/4), the paper’s own policy, makes the best use of the budget: it lost 3.1%"
+        " of what was possible; the best of the others, BTS, lost 13%." in text
     )
-    assert "averaged over 2 settings, and the least of all shown here in 2 of them" in text
-    assert "lost less than BTS in 7 of them, by 9.8 points of a hundred on average" in text
+    assert "averaged over 2 settings; it was the best policy in 2 of them" in text
+    assert "lost less than BTS in 7 of them, by 9.8 percentage points on average" in text
     assert "Chance alone does not explain that." in text
     assert "got stuck on a poor machine in 0% of its games, BTS in 6.2%." in text
 
@@ -150,27 +151,27 @@ def test_a_difference_that_may_be_chance_is_not_called_a_win(tmp_path):
     games = {("S-Br-10", OURS): [10.0, 30.0] * 4, ("S-Br-10", BTS): [29.0, 12.0] * 4}
     text = read(full(tmp_path, result=result(games))).text
     assert "are too close to call" in text
-    assert "spends the purse best" not in text
+    assert "best use of the budget" not in text
     assert "more repetitions are needed" in text
 
 
 def test_all_claims_are_there_and_counted(tmp_path):
-    facts = full(tmp_path)
-    text = read(facts).text
-    for one in facts.claims:
+    report = full(tmp_path)
+    text = read(report).text
+    for one in report.claims:
         for key in ("id", "section", "text", "verdict", "why"):
             assert one[key] in text
-    assert "3 in all, held against this run : 1 holds 1 does not hold 1 not tested" in text
+    assert "3 in all, checked against this run : 1 holds 1 does not hold 1 not tested" in text
     assert "S-Br-10 BTS −20 0.0078" in text
 
 
 @pytest.mark.parametrize("setting", ["S-Br-10", "S-Bt-50"])
 @pytest.mark.parametrize("policy", [OURS, BTS, RANDOM])
 def test_numbers_are_those_of_the_result(tmp_path, setting, policy):
-    facts = full(tmp_path)
+    report = full(tmp_path)
     names = {OURS: "ω*-UCB, ρ = 1/4", BTS: "BTS", RANDOM: "uniform random"}
     values = np.array(REGRET[setting, policy])
-    table = page(facts).split(f'aria-label="Regret in {setting}"')[1].split("</table>")[0]
+    table = render_report(report).split(f'aria-label="Regret in {setting}"')[1].split("</table>")[0]
     rows = [re.sub(r"<[^>]+>", "|", row) for row in table.split("<tr")]
     (row,) = [row for row in rows if names[policy].lower() in row.lower()]
     cells = [cell.strip() for cell in row.partition(">")[2].split("|") if cell.strip()]
@@ -184,7 +185,11 @@ def test_numbers_are_those_of_the_result(tmp_path, setting, policy):
 
 
 def test_the_best_of_a_setting_is_marked_in_words(tmp_path):
-    rows = page(full(tmp_path)).split('aria-label="Regret in S-Bt-50"')[1].split("</table>")[0]
+    rows = (
+        render_report(full(tmp_path))
+        .split('aria-label="Regret in S-Bt-50"')[1]
+        .split("</table>")[0]
+    )
     assert re.findall(r'scope="row">([^<]+?) <span class="badge yes">best', rows) == [
         "ω*-UCB, ρ = 1/4"
     ]
@@ -207,23 +212,23 @@ def test_how_it_was_made_is_told(tmp_path):
 def test_failures_are_told_at_the_top_and_shown_whole(tmp_path):
     failure = {"setting": "S-Br-10", "repetition": 4, "policy": BTS, "error": "ValueError: no",
                "traceback": "Traceback:\n  line 1\n    line 2\n"}  # fmt: skip
-    facts = full(tmp_path, failures=[failure])
-    text = page(facts)
-    assert "Incomplete:" in read(facts).text
+    report = full(tmp_path, failures=[failure])
+    text = render_report(report)
+    assert "Incomplete:" in read(report).text
     assert text.index("Incomplete:") < text.index("In plain words</h2>")
     assert "Traceback:\n  line 1\n    line 2" in text
 
 
 def test_advice_comes_first(tmp_path):
-    text = page(full(tmp_path, advice=["Stop ad 7."], claims=[]))
+    text = render_report(full(tmp_path, advice=["Stop ad 7."], claims=[]))
     assert text.index("Stop ad 7.") < text.index("In plain words</h2>")
     assert "your ads" in text
     assert "paper’s own policy," not in text
 
 
 def test_one_policy_one_setting_and_nothing_else():
-    facts = ReportData("Tiny", {}, result({("mine", BTS): [20.0]}))
-    text = page(facts)
+    report = ReportData(title="Tiny", experiment={}, result=result({("mine", BTS): [20.0]}))
+    text = render_report(report)
     reader = Reader(text)
     check_structure(reader)
     check_offline(text, reader)
@@ -239,7 +244,7 @@ def test_no_game_at_all():
         none, setting=none.setting[:0], problem=none.problem[:0], repetition=none.repetition[:0],
         policy=none.policy[:0], optimum=none.optimum[:0], values=none.values[:0],
     )  # fmt: skip
-    reader = read(ReportData("Empty", {}, empty))
+    reader = read(ReportData(title="Empty", experiment={}, result=empty))
     check_structure(reader)
     assert "nothing can be compared" in reader.text
 
@@ -256,8 +261,8 @@ def test_writing_links_what_lies_beside_and_leaves_no_rubbish(tmp_path):
     figure = drawn(tmp_path / "out" / "figures", "a b#c")
     elsewhere = drawn(tmp_path, "elsewhere")
     (tmp_path / "out" / "claims.json").write_text("[]")
-    facts = full(tmp_path, figures=[figure, elsewhere])
-    path = write_report_file(facts, tmp_path / "out" / "report.html")
+    report = full(tmp_path, figures=[figure, elsewhere])
+    path = write_report(report, tmp_path / "out" / "report.html")
     reader = Reader(path.read_text(encoding="utf-8"))
     links = {a["href"] for a in reader.all("a") if not (a["href"] or "").startswith(("#", "http"))}
     assert links == {"figures/a%20b%23c.png", "figures/a%20b%23c.svg", "claims.json"}
@@ -268,7 +273,7 @@ def test_writing_links_what_lies_beside_and_leaves_no_rubbish(tmp_path):
 def test_a_page_that_cannot_be_made_leaves_the_old_one(tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old")
-    gone = Drawn("gone", "Gone", "", tmp_path / "gone.png", tmp_path / "gone.svg")
+    gone = DrawnFigure("gone", "Gone", "", tmp_path / "gone.png", tmp_path / "gone.svg")
     with pytest.raises(MissingData, match=r"figure 'gone' has no file '.*gone\.svg'; draw the"):
-        write_report_file(full(tmp_path, figures=[gone]), path)
+        write_report(full(tmp_path, figures=[gone]), path)
     assert path.read_text() == "old"

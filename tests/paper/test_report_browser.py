@@ -10,7 +10,7 @@ import shutil
 import pytest
 from report_sample import full
 
-from bursar.paper.report import write_report_file
+from bursar.paper.report import write_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FAILURE = {"setting": "S-Br-10", "repetition": 4, "policy": "bts", "error": "ValueError: no",
@@ -36,7 +36,7 @@ def browser():
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    return write_report_file(
+    return write_report(
         full(folder, failures=[FAILURE], advice=["Stop ad 7."]), folder / "report.html"
     )
 
@@ -83,7 +83,7 @@ def test_heading_and_answer_are_seen_at_once(opened):
 
 def test_the_first_screen_of_a_desk_holds_the_summary(browser, tmp_path):
     tab = browser.new_page(viewport={"width": 1280, "height": 800})
-    tab.goto(write_report_file(full(tmp_path), tmp_path / "report.html").as_uri())
+    tab.goto(write_report(full(tmp_path), tmp_path / "report.html").as_uri())
     box = tab.locator("#plain").bounding_box()
     tab.close()
     assert box["y"] + box["height"] <= 800

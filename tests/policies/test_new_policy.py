@@ -84,8 +84,8 @@ import bursar
 from typer.testing import CliRunner
 from bursar.cli import app
 from bursar.dashboard.create import policies as offered
-from bursar.paper.figures import style
-from bursar.paper.figures.regret import curves
+from bursar.paper import labels
+from bursar.paper.figures.regret import draw_regret
 
 problem = bursar.Bernoulli(reward=[0.9, 0.5], cost=[0.3, 0.5])
 result = bursar.simulate(["fading-hope", "uniform"], problem, 2, budget_plays=300)
@@ -98,7 +98,7 @@ for reward in (1.0, 0.0, 1.0):
 why = campaign.explain(decision.id)
 sys.path.insert(0, sys.argv[1])
 import hooks
-figure = curves(result)
+figure = draw_regret(result)
 print(json.dumps({
     "regret": lost,
     "listed": run("policies"),
@@ -107,9 +107,9 @@ print(json.dumps({
     "probability": decision.propensity,
     "offered": list(offered()),
     "docs": hooks.policies(),
-    "label": style.label("fading-hope:hope=2"),
-    "colours": style.colours(["fading-hope", "omega-star-ucb:rho=0.25"])["fading-hope"],
-    "marker": style.markers(["fading-hope"])["fading-hope"],
+    "label": labels.format_label("fading-hope:hope=2"),
+    "colours": labels.line_styles(["fading-hope", "omega-star-ucb:rho=0.25"])["fading-hope"],
+    "marker": labels.line_markers(["fading-hope"])["fading-hope"],
     "drawn": [text.get_text() for axis in figure.axes for text in axis.texts]
         + [text.get_text() for legend in figure.legends for text in legend.texts],
 }))

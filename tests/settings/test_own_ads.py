@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bursar.errors import InvalidData, InvalidInput, MissingData
-from bursar.paper.analysis.ad_advice import ad_outlook, advice
+from bursar.paper.analysis.ad_advice import advise, assess_group
 from bursar.problems import Bernoulli
 from bursar.settings import facebook, setting
 from bursar.settings.ad_export import (
@@ -478,34 +478,32 @@ THIN = "ad,clicks,spent,sales\nA,5,2.5,1\nB,4,2,2\nC,4,2,1\nD,5,2.5,0\n"
 
 def test_a_clear_file_is_to_be_trusted():
     export = of(CLEAR)
-    said = advice(export.settings, played(export.settings, 100.0), 100.0, "€")
-    assert said[0].startswith("With a budget of €100, omega-star-ucb:rho=0.25 found ")
+    said = advise(export.settings, played(export.settings, 100.0), 100.0, "€")
+    assert said[0].startswith("With a budget of €100, ω*-UCB (ρ = 1/4) earned ")
     assert " of the 20 sales that were possible, on average over 12 simulated runs;" in said[0]
-    assert "choosing at random found " in said[0]
-    assert said[1].startswith("uniform came next with ")
-    assert said[2].startswith("In the file 'A' brings most: 0.2 sales for each €, in truth likely ")
-    assert said[3] == "The file is enough to tell it from every other arm."
+    assert "random choice earned " in said[0]
+    assert said[1].startswith("Uniform random came next with ")
+    assert said[2].startswith("In your data, 'A' performs best: 0.2 sales per € (95% interval ")
+    assert said[3] == "Your data clearly identify the best ad."
     assert said[4].startswith(
-        "What to do: spend it on 'A'. While ads do what they did in the file, that may lose"
-        " less than 1% of what is possible; learning from nothing lost about "
+        "What to do: spend the budget on 'A'. If performance stays the same, that may lose less"
+        " than 1% of what is possible; learning from scratch lost about "
     )
     assert len(said) == 5
 
 
 def test_a_thin_file_is_not_told_apart_and_learning_is_advised():
     export = of(THIN)
-    said = advice(export.settings, played(export.settings, 2000.0), 2000.0)
-    assert "The file does not tell it apart from 'C', 'A' and 'D'." in said
-    assert said[-1].startswith(
-        "What to do: let omega-star-ucb:rho=0.25 divide the budget. It lost "
-    )
+    said = advise(export.settings, played(export.settings, 2000.0), 2000.0)
+    assert "Your data do not clearly separate it from 'C', 'A' and 'D'." in said
+    assert said[-1].startswith("What to do: let ω*-UCB (ρ = 1/4) divide the budget. It lost ")
 
 
 def test_a_small_budget_is_said_to_be_small():
     export = of(THIN)
-    said = advice(export.settings, played(export.settings, 10.0), 10.0, "USD")
+    said = advise(export.settings, played(export.settings, 10.0), 10.0, "USD")
     assert (
-        "10 USD buys about 20 clicks, 5 for each of 4 arms: too few to learn much."
+        "10 USD buys about 20 clicks, 5 for each of 4 arms, which is too few to learn much."
         " A larger budget or fewer arms would help."
     ) in said
 
@@ -513,14 +511,14 @@ def test_a_small_budget_is_said_to_be_small():
 def test_few_runs_and_none():
     export = of(CLEAR)
     result = played(export.settings, 50.0, repetitions=3)
-    said = advice(export.settings, result, 50.0, label=lambda slug: "L, k = 1")
-    assert said[0].startswith("With a budget of 50, L (k = 1) found ")
-    assert said[1] == "3 runs are too few to tell policies apart; repeat with 100 or more."
+    said = advise(export.settings, result, 50.0)
+    assert said[0].startswith("With a budget of 50, ω*-UCB (ρ = 1/4) earned ")
+    assert said[1] == "3 runs are too few to tell policies apart; use 100 or more."
     other = of(GOOD.replace("B,", "C,"), group="ad", arm=())
     empty = played(export.settings, 50.0, repetitions=1)
     lonely = (other.settings[0], *export.settings)
-    assert advice(lonely, empty, 50.0) == [
-        "No run was played to the end, so there is nothing to advise yet."
+    assert advise(lonely, empty, 50.0) == [
+        "No simulated run was completed, so there is nothing to advise yet."
     ]
 
 
@@ -532,22 +530,24 @@ def test_several_groups_share_one_advice():
     )
     export = of(text, group="g")
     result = played(export.settings, 300.0)
-    said = advice(export.settings, result, 300.0)
-    assert said[0].startswith("With a budget of 300 for each of 2 groups, omega-star-ucb")
+    said = advise(export.settings, result, 300.0)
+    assert said[0].startswith("With a budget of 300 for each of 2 groups, ω*-UCB")
     assert "of the 360 sales" in said[0]  # 300 · (0.2 + 1)
-    assert "In 1 of 2 groups the file tells the best arm from all others: 'A' in x." in said
-    assert said[-1].startswith("What to do: in 1 of 2 groups going by the file loses less than")
-    assert "spend on 'A' in x. Elsewhere let omega-star-ucb:rho=0.25 divide the budget." in said[-1]
+    assert "In 1 of 2 groups your data clearly identify the best ad: 'A' in x." in said
+    assert said[-1].startswith(
+        "What to do: in 1 of 2 groups, if performance stays the same, using your"
+    )
+    assert "spend on 'A' in x. Elsewhere let ω*-UCB (ρ = 1/4) divide the budget." in said[-1]
 
 
 def test_a_lucky_arm_of_few_clicks_is_not_the_safe_one():
     export = of(
         "ad,clicks,spent,sales\nA,1,0.5,1\nB,2000,1000,300\nC,2000,1000,100\nD,900,450,30\n"
     )
-    look = ad_outlook(export.settings[0], 100.0)
+    look = assess_group(export.settings[0], 100.0)
     assert (look.best, look.safe, look.clicks) == ("A", "B", 1.0)
     assert look.low <= look.ratio <= look.high
     assert 0.0 <= look.trust_loss < 0.5
     assert look.plays_per_arm == pytest.approx(50.0)
-    said = advice(export.settings, played(export.settings, 100.0), 100.0)
-    assert "Its lead rests on few clicks (1); 'B' is the safer bet." in said
+    said = advise(export.settings, played(export.settings, 100.0), 100.0)
+    assert "Its lead rests on few clicks (1); 'B' is the safer choice." in said

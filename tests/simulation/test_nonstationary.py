@@ -14,8 +14,8 @@ from bursar.cli import app
 from bursar.errors import InvalidInput, UnknownSetting
 from bursar.experiments import nonstationary_experiment as experiment
 from bursar.jit.rng import uniform
-from bursar.paper.analysis.nonstationary import sweeps, verdicts
-from bursar.paper.figures.regret import changing as figure
+from bursar.paper.analysis.nonstationary import compare_forgetting, find_sweeps
+from bursar.paper.figures.regret import draw_nonstationary
 from bursar.paper.report.summary import describe_nonstationary
 from bursar.problems import Nonstationary
 from bursar.settings.nonstationary import CHANGES, NONSTATIONARY
@@ -192,8 +192,8 @@ def swept():
 
 
 def test_the_answer_is_the_speed_from_which_on_the_plain_policy_loses(swept):
-    assert list(sweeps(swept)) == ["abrupt"]
-    (one,) = verdicts(swept)
+    assert list(find_sweeps(swept)) == ["abrupt"]
+    (one,) = compare_forgetting(swept)
     assert one.speeds == [0, 4, 16]
     assert 0 in one.wins
     assert 16 in one.loses
@@ -201,13 +201,14 @@ def test_the_answer_is_the_speed_from_which_on_the_plain_policy_loses(swept):
     assert one.since.low > 0.0
     sentence, note = describe_nonstationary(swept)
     assert note.startswith("Each interval is for its comparison alone; 3 were made")
-    assert sentence.startswith("Abrupt worlds: against D-ω*-UCB (1/4, gamma 0.99) ω*-UCB (1/4) ")
-    assert "loses from" in sentence
+    assert sentence.startswith(
+        "In settings of the kind 'abrupt', ω*-UCB (1/4) loses to D-ω*-UCB (1/4, gamma 0.99) from "
+    )
     assert "wins at 0" in sentence
 
 
 def test_the_figure_has_a_line_a_policy_and_a_tick_a_speed(swept):
-    (panel,) = figure(swept).axes
+    (panel,) = draw_nonstationary(swept).axes
     assert [tick.get_text() for tick in panel.get_xticklabels()] == ["0", "4", "16"]
     assert {line.get_label() for line in panel.get_lines()} == {
         "ω*-UCB, ρ = 1/4", "D-ω*-UCB, ρ = 1/4, gamma = 0.99",
@@ -225,6 +226,6 @@ def test_reproduce_changing_writes_figure_and_report(tmp_path: Path, monkeypatch
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     assert (tmp_path / "out" / "figures" / "changing.png").is_file()
-    assert "Abrupt worlds: against" in (tmp_path / "out" / "report.html").read_text()
+    assert "In settings of the kind" in (tmp_path / "out" / "report.html").read_text()
     refused = CliRunner().invoke(app, ["reproduce", "--changing", "--full"])
     assert isinstance(refused.exception, InvalidInput)

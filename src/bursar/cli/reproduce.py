@@ -36,8 +36,7 @@ from bursar.experiments.toml import policies_of, read
 from bursar.extras import import_extra
 from bursar.files import new_folder
 from bursar.formatting import format_elapsed
-from bursar.paper.analysis.ad_advice import advice
-from bursar.paper.figures.style import label
+from bursar.paper.analysis.ad_advice import advise
 from bursar.settings import SETTINGS, ad_export
 from bursar.settings.facebook import find_file, find_kept_file
 from bursar.simulation.result import Result
@@ -213,8 +212,8 @@ def run_ads(
     spend = changes.budget
     run_experiment(
         what, options(what.name), about_paper=False, notes=export.describe(),
-        advise=lambda outcome: advice(
-            export.settings, outcome.result, spend, export.currency, label
+        advise=lambda outcome: advise(
+            export.settings, outcome.result, spend, export.currency
         ),
     )  # fmt: skip
 
@@ -225,9 +224,9 @@ def _names(text: str) -> list[str]:
 
 def compare_command(one: Path, other: Path, as_json: bool) -> None:
     """Print final regret of both, paired where both played the same games; then what changed."""
-    versus = import_extra("bursar.paper.analysis.shares").compare_results
+    compare_results = import_extra("bursar.paper.analysis.compare").compare_results
     first, second = _result(one), _result(other)
-    rows = [row.as_dict() for row in versus(first, second)]
+    rows = list(compare_results(first, second))
     claims = _changed(_read(one, "claims.json", []), _read(other, "claims.json", []))
     made = [_read(folder, "run.json", {}).get("run", {}) for folder in (one, other)]
     if as_json:
@@ -346,10 +345,10 @@ def run_experiment(
         outcome = run(what, options.out, engine=engine, work=work, stop=stop, progress=watch)
         if stop() and not outcome.whole:
             _stopped(outcome)
-    making = folder.ReportBuilder(_command(), started, clock, _engine_words(options))
+    record = folder.RunRecord(_command(), started, clock, _engine_words(options))
     with show_activity() as progress:
-        facts = folder.build_report(
-            what, outcome, options.out, making, about_paper=about_paper,
+        facts = folder.write_results(
+            what, outcome, options.out, record, about_paper=about_paper,
             advice=tuple(advise(outcome)), notes=notes, progress=progress,
         )  # fmt: skip
     _end(outcome, facts, options, time.monotonic() - clock)

@@ -194,7 +194,7 @@ class Result:
 
     def plot(self, **options: Any) -> Any:
         """Draw mean regret over the budget, a panel a setting; returns a matplotlib figure."""
-        return import_extra("bursar.paper.figures.regret").curves(self, **options)
+        return import_extra("bursar.paper.figures.regret").draw_regret(self, **options)
 
     def summary(self, by_problem: bool = False) -> list[dict[str, Any]]:
         """Return mean, spread and median of regret by setting, policy and share of the budget.

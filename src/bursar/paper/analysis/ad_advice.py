@@ -1,50 +1,95 @@
-"""Advice: what a comparison on a user's own ads means, in plain sentences."""
+"""Advice on a user's own ads: how much the file says about them, and what a comparison means."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bursar.formatting import format_number, join_words
-from bursar.paper.analysis.compare import LEVEL, compare, holm
-from bursar.paper.analysis.games import final, rows_of
+from bursar.formatting import format_number, join_words, pluralize
+from bursar.paper.analysis.compare import FEWEST, compare
+from bursar.paper.analysis.games import final_regret, rows_of
+from bursar.paper.analysis.permutation import LEVEL, holm
+from bursar.paper.labels import format_sentence_label
 from bursar.settings.ad_export import AdExportSetting
 from bursar.simulation.result import Result
 from bursar.theory.intervals import interval, ratio_bound
 from bursar.validation import Floats
 
-__all__ = ["AdOutlook", "AdStanding", "ad_outlook", "ad_standing", "advice"]
-
-# ==== analysis.outlook
-# Outlook: how much a user's own file says about its arms, and what a budget can add to it.
+__all__ = ["GroupOutlook", "advise", "assess_group"]
 
 _Z = 1.959963984540054
 _DRAWS = 2_000
-_WEIGHT = (2.0, 1e6)  # fewest and most clicks that the average of all arms may count as
+_WEIGHT = (2.0, 1e6)  # the fewest and the most clicks that the average of all arms may count as
+_FEW = 10  # clicks per arm below which little can be learned
+_SHOWN = 5  # names in a sentence
+_ALL = "all groups"
+
+
+def advise(
+    settings: Sequence[AdExportSetting], result: Result, budget: float, currency: str = ""
+) -> list[str]:
+    """Return sentences on what a finished comparison means for the user's money.
+
+    Parameters
+    ----------
+    settings : sequence of AdExportSetting
+        The groups, as read by :func:`bursar.settings.ad_export.read_ad_export`.
+    result : Result
+        The comparison, in the user's units of reward; incomplete repetitions do not count.
+    budget : float
+        What was spent on each group, in the user's money.
+    currency : str
+        Sign or code of that money.
+    """
+    played = _complete_repetitions(settings, result)
+    if played is None:
+        return ["No simulated run was completed, so there is nothing to advise yet."]
+    advice = _Advice(list(settings), played, budget, currency)
+    return [
+        advice.headline(),
+        *advice.other_policies(),
+        *(advice.data_of_one_group() if advice.one else advice.data_of_many_groups()),
+        *advice.small_budget(),
+        advice.next_step(),
+    ]
+
+
+def _complete_repetitions(settings: Sequence[AdExportSetting], result: Result) -> Result | None:
+    """Return the games on the settings in repetitions that have them all; None without one."""
+    names = {setting.name for setting in settings}
+    numbers = [i for i, name in enumerate(result.settings) if name in names]
+    mine = np.isin(result.setting, numbers)
+    games = np.bincount(result.repetition[mine], minlength=1)
+    whole = np.flatnonzero(games == len(settings) * len(result.policies))
+    keep = mine & np.isin(result.repetition, whole)
+    if not keep.any():
+        return None
+    columns = ("setting", "problem", "repetition", "policy", "optimum", "values")
+    return replace(result, **{name: getattr(result, name)[keep] for name in columns})
 
 
 @dataclass(frozen=True)
-class AdOutlook:
-    """What a file says of a group, and what a budget buys there.
+class GroupOutlook:
+    """What a file says about a group of ads, and what a budget buys there.
 
     Attributes
     ----------
     best : str
-        The arm of the most reward per money in the file.
+        The arm with the most reward per unit of money in the file.
     ratio, low, high : float
-        Its reward per money, and the 95% bounds of Theorem 2 on its own clicks.
+        Its reward per unit of money, and the 95% bounds of Theorem 2 on its own clicks.
     clicks : float
         Its clicks.
     rivals : tuple of str
-        Arms whose bounds reach those of the best: the file does not tell them apart.
+        Arms whose bounds overlap those of the best.
     safe : str
-        The arm to trust: of the most reward per money once arms with few clicks are drawn towards
+        The arm with the most reward per unit of money after arms with few clicks are shrunk towards
         the average of all.
     trust_loss : float
-        Share of the reward that spending everything on ``safe`` is expected to lose against the arm
-        that truly is best, of which the file cannot be certain.
+        Share of the reward that spending everything on ``safe`` is expected to lose against the
+        arm that is truly best, which the file does not know for certain.
     plays : float
         Clicks that the budget buys if spread over all arms.
     """
@@ -63,12 +108,12 @@ class AdOutlook:
 
     @property
     def plays_per_arm(self) -> float:
-        """Clicks that the budget buys, an arm."""
+        """Clicks per arm that the budget buys."""
         return self.plays / self.arms
 
 
-def ad_outlook(setting: AdExportSetting, budget: float) -> AdOutlook:
-    """Judge the file's numbers of a group, and what a budget, in its money, can add to them."""
+def assess_group(setting: AdExportSetting, budget: float) -> GroupOutlook:
+    """Assess what the file says about a group, and what a budget in its money can add."""
     reward, cost, clicks = setting.reward_rate, setting.cost_rate, np.array(setting.clicks)
     ratio = reward / cost
     best = int(ratio.argmax())
@@ -79,22 +124,29 @@ def ad_outlook(setting: AdExportSetting, budget: float) -> AdOutlook:
         / interval(cost, clicks, _Z, high=setting.coin)[1]
     )
     rivals = [k for k in np.argsort(-ratio, kind="stable") if k != best and high[k] >= low[best]]
-    safe, loss = _trust(setting)
-    return AdOutlook(
-        setting.name, len(setting.arm_names), setting.arm_names[best],
-        float(ratio[best]), float(low[best]), float(high[best]), float(clicks[best]),
-        tuple(setting.arm_names[k] for k in rivals), setting.arm_names[safe], loss,
-        budget / float(cost.mean()),
-    )  # fmt: skip
+    safe, loss = _choose_safe_arm(setting)
+    return GroupOutlook(
+        setting=setting.name,
+        arms=len(setting.arm_names),
+        best=setting.arm_names[best],
+        ratio=float(ratio[best]),
+        low=float(low[best]),
+        high=float(high[best]),
+        clicks=float(clicks[best]),
+        rivals=tuple(setting.arm_names[k] for k in rivals),
+        safe=setting.arm_names[safe],
+        trust_loss=loss,
+        plays=budget / float(cost.mean()),
+    )
 
 
-def _trust(setting: AdExportSetting) -> tuple[int, float]:
-    """Return the arm to trust and what trusting it loses; costs a click are taken as they are."""
+def _choose_safe_arm(setting: AdExportSetting) -> tuple[int, float]:
+    """Return the safe arm and its expected loss; costs per click are taken as known."""
     clicks = np.array(setting.clicks)
     hits = np.minimum(np.array(setting.reward) / setting.prize, clicks)
     mean = hits.sum() / clicks.sum()
-    weight = _weight(hits, clicks)
-    tiny = 1e-9  # if all clicks, or none, brought something
+    weight = _prior_weight(hits, clicks)
+    tiny = 1e-9  # in case all clicks, or none, earned something
     alpha, beta = weight * mean + hits + tiny, weight * (1.0 - mean) + clicks - hits + tiny
     rng = np.random.default_rng(0)
     drawn = rng.beta(alpha, beta, (_DRAWS, clicks.size)) / setting.cost_rate
@@ -102,10 +154,10 @@ def _trust(setting: AdExportSetting) -> tuple[int, float]:
     return safe, float(1.0 - drawn[:, safe].mean() / drawn.max(axis=1).mean())
 
 
-def _weight(hits: Floats, clicks: Floats) -> float:
-    """Return how many clicks the average of all arms counts as, by the method of moments.
+def _prior_weight(hits: Floats, clicks: Floats) -> float:
+    """Return the number of clicks that the average of all arms counts as (method of moments).
 
-    Arms that differ by no more than chance explains have one rate; arms that differ much keep
+    Arms that differ no more than chance explains share one rate; arms that differ much keep
     their own.
     """
     total, mean = clicks.sum(), hits.sum() / clicks.sum()
@@ -117,258 +169,151 @@ def _weight(hits: Floats, clicks: Floats) -> float:
     return float(np.clip(chance * scale / between - 1.0, *_WEIGHT))
 
 
-# ==== analysis.standing
-# Standing: what policies found on a user's own ads, in one group or over all of them.
+class _Advice:
+    """The sentences, and the numbers that they share."""
 
-_ALL = "all groups"
-
-
-@dataclass(frozen=True)
-class AdStanding:
-    """How policies stood in the whole repetitions of a result on a user's own groups."""
-
-    groups: list[AdExportSetting]
-    result: Result
-    pooled: Result  # the same with one setting
-
-    @property
-    def runs(self) -> int:
-        """Whole repetitions."""
-        return int(np.unique(self.result.repetition).size)
-
-    @property
-    def ranked(self) -> list[str]:
-        """Policies, the one that found most first."""
-        return sorted(self.result.policies, key=self.found, reverse=True)
-
-    def as_good(self) -> list[str]:
-        """Return the policies that cannot be told from the best, at 5% and tested all at once."""
-        best, *others = self.ranked
-        p = holm([compare(self.pooled, _ALL, best, other).p for other in others])
-        return [other for other, value in zip(others, p, strict=True) if value > LEVEL]
+    def __init__(
+        self, groups: list[AdExportSetting], result: Result, budget: float, currency: str
+    ) -> None:
+        self.groups = groups
+        self.one = len(groups) == 1
+        self.outlooks = [assess_group(group, budget) for group in groups]
+        self.result = result
+        self.pooled = replace(result, settings=(_ALL,), setting=np.zeros_like(result.setting))
+        self.runs = int(np.unique(result.repetition).size)
+        self.ranked = sorted(result.policies, key=self.reward, reverse=True)
+        self.budget = _format_budget(budget, currency)
+        self.unit, self.trial = groups[0].unit, groups[0].trial
+        self.money = currency or "unit of money"
 
     def possible(self) -> float:
-        """Return what the best arms bring on average, over all groups."""
+        """Return what the best arms earn on average, over all groups."""
         rows = rows_of(self.pooled, _ALL, self.result.policies[0])
         return float(self.pooled.optimum[rows].mean()) * len(self.groups)
 
-    def found(self, policy: str) -> float:
-        """Return what a policy found on average, over all groups."""
-        lost = float(final(self.pooled, _ALL, policy).mean()) * len(self.groups)
-        return max(self.possible() - lost, 0.0)
+    def reward(self, policy: str) -> float:
+        """Return what a policy earned on average, over all groups."""
+        regret = float(final_regret(self.pooled, _ALL, policy).mean()) * len(self.groups)
+        return max(self.possible() - regret, 0.0)
 
-    def loss(self, group: int, policy: str) -> float:
+    def regret_share(self, group: AdExportSetting, policy: str) -> float:
         """Return the share of what was possible in a group that a policy lost."""
-        name = self.groups[group].name
-        optimum = float(self.result.optimum[rows_of(self.result, name, policy)].mean())
-        return min(float(final(self.result, name, policy).mean()) / optimum, 1.0)
+        optimum = float(self.result.optimum[rows_of(self.result, group.name, policy)].mean())
+        return min(float(final_regret(self.result, group.name, policy).mean()) / optimum, 1.0)
 
-
-def ad_standing(settings: Sequence[AdExportSetting], result: Result) -> AdStanding | None:
-    """Take the games of the given settings in repetitions that have them all; None without one."""
-    names = {setting.name for setting in settings}
-    numbers = [i for i, name in enumerate(result.settings) if name in names]
-    mine = np.isin(result.setting, numbers)
-    games = np.bincount(result.repetition[mine], minlength=1)
-    whole = np.flatnonzero(games == len(settings) * len(result.policies))
-    keep = mine & np.isin(result.repetition, whole)
-    if not keep.any():
-        return None
-    played = replace(
-        result, setting=result.setting[keep], problem=result.problem[keep],
-        repetition=result.repetition[keep], policy=result.policy[keep],
-        optimum=result.optimum[keep], values=result.values[keep],
-    )  # fmt: skip
-    pooled = replace(played, settings=(_ALL,), setting=np.zeros_like(played.setting))
-    return AdStanding(list(settings), played, pooled)
-
-
-_FEW = 10  # clicks an arm below which little can be learned
-_RUNS = 6  # below which nothing is more than chance
-_SHOWN = 5
-
-
-@dataclass(frozen=True)
-class _Case:
-    """What all sentences share."""
-
-    groups: list[AdExportSetting]
-    outlooks: list[AdOutlook]
-    standing: AdStanding
-    budget: str
-    unit: str
-    money: str
-    label: Callable[[str], str]
-
-    @property
-    def one(self) -> bool:
-        return len(self.groups) == 1
-
-
-def advice(
-    settings: Sequence[AdExportSetting],
-    result: Result,
-    budget: float,
-    currency: str = "",
-    label: Callable[[str], str] = str,
-) -> list[str]:
-    """Say what a finished comparison means for the user's money.
-
-    Parameters
-    ----------
-    settings : sequence of OwnSetting
-        The groups, of :func:`bursar.settings.ad_export.read_ad_export`.
-    result : Result
-        The comparison, in the user's units of reward; repetitions that miss a game do not count.
-    budget : float
-        What was spent on each group, in the user's money.
-    currency : str
-        Sign or code of that money.
-    label : callable
-        What to call a policy of a slug.
-    """
-    stood = ad_standing(settings, result)
-    if stood is None:
-        return ["No run was played to the end, so there is nothing to advise yet."]
-    groups = list(settings)
-    looks = [ad_outlook(group, budget) for group in groups]
-    money, unit = currency or "unit of money", groups[0].unit
-    case = _Case(
-        groups, looks, stood, _in_money(budget, currency), unit, money,
-        lambda slug: _named(label(slug)),
-    )  # fmt: skip
-    return [
-        _headline(case),
-        *_others(case),
-        *(_file_of_one(case) if case.one else _file_of_many(case)),
-        *_too_small(case),
-        _next(case),
-    ]
-
-
-def _headline(case: _Case) -> str:
-    stood, ranked = case.standing, case.standing.ranked
-    best, worst = ranked[0], "uniform" if "uniform" in ranked else ranked[-1]
-    where = "" if case.one else f" for each of {len(case.groups)} groups"
-    runs = f"on average over {stood.runs} simulated run{'s' * (stood.runs > 1)}"
-    said = (
-        f"With a budget of {case.budget}{where}, {case.label(best)} found"
-        f" {_number(stood.found(best))} of the {_number(stood.possible())} {case.unit} that were"
-        f" possible, {runs}"
-    )
-    if worst == best:
-        return f"{said}."
-    who = "choosing at random" if worst == "uniform" else f"the weakest, {case.label(worst)},"
-    return f"{said}; {who} found {_number(stood.found(worst))}."
-
-
-def _others(case: _Case) -> list[str]:
-    stood = case.standing
-    others = stood.ranked[1:]
-    if not others:
-        return []
-    if stood.runs < _RUNS:
-        runs = "1 run is" if stood.runs == 1 else f"{stood.runs} runs are"
-        return [f"{runs} too few to tell policies apart; repeat with 100 or more."]
-    level = stood.as_good()
-    if level:
-        names = join_words([case.label(slug) for slug in level], _SHOWN)
-        return [f"As far as {stood.runs} runs can tell, {names} did as well."]
-    following = f"{case.label(others[0])} came next with {_number(stood.found(others[0]))}"
-    return [f"{following}; the difference is more than chance."]
-
-
-def _file_of_one(case: _Case) -> list[str]:
-    (look,) = case.outlooks
-    said = [
-        f"In the file {look.best!r} brings most: {_number(look.ratio)} {case.unit} for each"
-        f" {case.money}, in truth likely between {_number(look.low)} and {_number(look.high)}."
-    ]
-    if not look.rivals:
-        said.append("The file is enough to tell it from every other arm.")
-    else:
-        names = join_words([repr(name) for name in look.rivals], _SHOWN)
-        said.append(f"The file does not tell it apart from {names}.")
-    if look.safe != look.best:
-        said.append(
-            f"Its lead rests on few {case.groups[0].trial} ({look.clicks:,.0f});"
-            f" {look.safe!r} is the safer bet."
+    def headline(self) -> str:
+        best, worst = self.ranked[0], self.ranked[-1]
+        worst = "uniform" if "uniform" in self.ranked else worst
+        where = "" if self.one else f" for each of {len(self.groups)} groups"
+        text = (
+            f"With a budget of {self.budget}{where}, {format_sentence_label(best)} earned"
+            f" {_format(self.reward(best))} of the {_format(self.possible())} {self.unit} that were"
+            f" possible, on average over {pluralize(self.runs, 'simulated run')}"
         )
-    return said
+        if worst == best:
+            return f"{text}."
+        who = f"the weakest policy, {format_sentence_label(worst)},"
+        who = "random choice" if worst == "uniform" else who
+        return f"{text}; {who} earned {_format(self.reward(worst))}."
 
-
-def _file_of_many(case: _Case) -> list[str]:
-    clear = [f"{look.best!r} in {look.setting}" for look in case.outlooks if not look.rivals]
-    total = len(case.groups)
-    if not clear:
-        return [f"In none of the {total} groups does the file tell the best arm from the others."]
-    names = join_words(clear, _SHOWN)
-    return [
-        f"In {len(clear)} of {total} groups the file tells the best arm from all others: {names}."
-    ]
-
-
-def _too_small(case: _Case) -> list[str]:
-    small = [look for look in case.outlooks if look.plays_per_arm < _FEW]
-    if not small:
-        return []
-    trial = case.groups[0].trial
-    if case.one:
+    def other_policies(self) -> list[str]:
+        best, *others = self.ranked
+        if not others:
+            return []
+        if self.runs < FEWEST:
+            runs = "1 run is" if self.runs == 1 else f"{self.runs} runs are"
+            return [f"{runs} too few to tell policies apart; use 100 or more."]
+        p = holm([compare(self.pooled, _ALL, best, other).p for other in others])
+        equal = [other for other, value in zip(others, p, strict=True) if value > LEVEL]
+        if equal:
+            names = join_words([format_sentence_label(slug) for slug in equal], _SHOWN)
+            return [f"As far as {self.runs} runs can tell, {names} did as well."]
+        second = format_sentence_label(others[0])
         return [
-            f"{case.budget} buys about {_number(small[0].plays)} {trial},"
-            f" {_number(small[0].plays_per_arm)} for each of {small[0].arms} arms:"
-            " too few to learn much. A larger budget or fewer arms would help."
+            f"{second} came next with {_format(self.reward(others[0]))}; the difference is"
+            " statistically significant."
         ]
-    names = join_words([look.setting for look in small], _SHOWN)
-    return [
-        f"In {len(small)} of {len(case.groups)} groups {case.budget} buys fewer than {_FEW} {trial}"
-        f" an arm, too few to learn much: {names}."
-    ]
 
-
-def _next(case: _Case) -> str:
-    best = case.standing.ranked[0]
-    losses = [case.standing.loss(group, best) for group in range(len(case.groups))]
-    trusted = [
-        look for look, loss in zip(case.outlooks, losses, strict=True) if look.trust_loss <= loss
-    ]
-    policy = case.label(best)
-    if case.one:
-        file, learning = _percent(case.outlooks[0].trust_loss), _percent(losses[0])
-        if trusted:
-            return (
-                f"What to do: spend it on {trusted[0].safe!r}. While ads do what they did in the"
-                f" file, that may lose {file} of what is possible; learning from nothing lost"
-                f" {learning}."
+    def data_of_one_group(self) -> list[str]:
+        (look,) = self.outlooks
+        text = [
+            f"In your data, {look.best!r} performs best: {_format(look.ratio)} {self.unit} per"
+            f" {self.money} (95% interval {_format(look.low)} to {_format(look.high)})."
+        ]
+        if look.rivals:
+            names = join_words([repr(name) for name in look.rivals], _SHOWN)
+            text.append(f"Your data do not clearly separate it from {names}.")
+        else:
+            text.append("Your data clearly identify the best ad.")
+        if look.safe != look.best:
+            text.append(
+                f"Its lead rests on few {self.trial} ({look.clicks:,.0f}); {look.safe!r} is the"
+                " safer choice."
             )
+        return text
+
+    def data_of_many_groups(self) -> list[str]:
+        clear = [f"{look.best!r} in {look.setting}" for look in self.outlooks if not look.rivals]
+        total = len(self.groups)
+        if not clear:
+            return [f"In none of the {total} groups do your data clearly identify the best ad."]
+        names = join_words(clear, _SHOWN)
+        return [
+            f"In {len(clear)} of {total} groups your data clearly identify the best ad: {names}."
+        ]
+
+    def small_budget(self) -> list[str]:
+        small = [look for look in self.outlooks if look.plays_per_arm < _FEW]
+        if not small:
+            return []
+        if self.one:
+            return [
+                f"{self.budget} buys about {_format(small[0].plays)} {self.trial},"
+                f" {_format(small[0].plays_per_arm)} for each of {small[0].arms} arms, which is"
+                " too few to learn much. A larger budget or fewer arms would help."
+            ]
+        names = join_words([look.setting for look in small], _SHOWN)
+        return [
+            f"In {len(small)} of {len(self.groups)} groups {self.budget} buys fewer than {_FEW}"
+            f" {self.trial} per arm, which is too few to learn much: {names}."
+        ]
+
+    def next_step(self) -> str:
+        best, total = self.ranked[0], len(self.groups)
+        losses = [self.regret_share(group, best) for group in self.groups]
+        pairs = zip(self.outlooks, losses, strict=True)
+        trusted = [look for look, loss in pairs if look.trust_loss <= loss]
+        policy = format_sentence_label(best)
+        if self.one:
+            data, learning = _format_share(self.outlooks[0].trust_loss), _format_share(losses[0])
+            if trusted:
+                return (
+                    f"What to do: spend the budget on {trusted[0].safe!r}. If performance stays the"
+                    f" same, that may lose {data} of what is possible; learning from scratch lost"
+                    f" {learning}."
+                )
+            return (
+                f"What to do: let {policy} divide the budget. It lost {learning} of what is"
+                f" possible; using your past data alone may lose {data}."
+            )
+        if not trusted:
+            return f"What to do: let {policy} divide the budget of every group."
+        arms = join_words([f"{look.safe!r} in {look.setting}" for look in trusted], _SHOWN)
+        rest = "" if len(trusted) == total else f" Elsewhere let {policy} divide the budget."
         return (
-            f"What to do: let {policy} divide the budget. It lost {learning} of what is possible;"
-            f" going by the file alone may lose {file}."
+            f"What to do: in {len(trusted)} of {total} groups, if performance stays the same, using"
+            f" your past data beats starting over; spend on {arms}.{rest}"
         )
-    if not trusted:
-        return f"What to do: let {policy} divide the budget of every group."
-    arms = join_words([f"{look.safe!r} in {look.setting}" for look in trusted], _SHOWN)
-    rest = "" if len(trusted) == len(case.groups) else f" Elsewhere let {policy} divide the budget."
-    return (
-        f"What to do: in {len(trusted)} of {len(case.groups)} groups going by the file loses less"
-        f" than learning from nothing, while ads do what they did in it; spend on {arms}.{rest}"
-    )
 
 
-def _in_money(value: float, currency: str) -> str:
+def _format(value: float) -> str:
+    return format_number(value, keep_whole=True)
+
+
+def _format_budget(value: float, currency: str) -> str:
     number = f"{value:,.2f}".removesuffix(".00")
     return f"{number} {currency}".strip() if currency.isalpha() else f"{currency}{number}"
 
 
-def _percent(share: float) -> str:
+def _format_share(share: float) -> str:
     return f"about {share:.0%}" if share >= 0.01 else "less than 1%"
-
-
-def _number(value: float) -> str:
-    return format_number(value, keep_whole=True)
-
-
-def _named(label: str) -> str:
-    """Return ``A (b = 1)`` for a legend's ``A, b = 1``, which would read badly in a sentence."""
-    name, _, parameters = label.partition(", ")
-    return f"{name} ({parameters})" if parameters else name

@@ -1,8 +1,9 @@
-"""The data of Figure 1: how often 99% bounds of reward over cost are exceeded, how loose they are.
+"""Figure 1 and Example 2: how often 99% bounds of reward per cost fail, how loose they are.
 
-Means of rewards and costs are drawn at random, a pair of Bernoulli arms each; so are the means of
-n samples of either. A bound is violated if the true ratio exceeds it. All bounds are the package's
-own: of each policy at the moment when its radius is that of the level.
+Means of rewards and costs are drawn at random for pairs of Bernoulli arms, and so are the means of
+n samples of each. A bound is violated if the true ratio exceeds it. Each bound is the index of a
+policy at the moment when its radius is that of the level: Hoeffding's radius is
+sqrt(log(2/level) / 2n), that of UCB-SC sqrt(log(1/level) / 2n), since its disc holds both means.
 
 The rows ``as_published`` repeat the errors of the published script (docs/deviations.md, 18-21).
 """
@@ -21,16 +22,10 @@ from bursar.theory import alpha, z_from_alpha
 from bursar.theory.intervals import interval, ratio_bound
 from bursar.validation import Floats, check_int, check_positive
 
-__all__ = ["SIZES", "TYPES", "as_published", "correct", "coverage", "example"]
-
-# ==== analysis.bound_formulas
-# Bounds of reward over cost at a given level: each policy's index, its clock set to the level.
-#
-# Hoeffding's radius is sqrt(log(2/level) / 2n), that of UCB-SC sqrt(log(1/level) / 2n) since its disc
-# holds both means at once.
+__all__ = ["correct_bounds", "example_2", "measure_coverage"]
 
 # united, composite, hybrid: the types of the paper's table
-TYPES = {
+_TYPES = {
     "i-ucb": "u",
     "ucb-sc": "u",
     "kl-ucb-sc": "u",
@@ -40,55 +35,20 @@ TYPES = {
     "omega-ucb": "c",
 }
 _LEAST = 0.001  # lambda of the published script, and its smallest denominator
-
-
-def correct(r: Floats, c: Floats, n: int, level: float) -> dict[str, Floats]:
-    """Return the bounds by name, as their papers define them."""
-    seen: dict[str, Any] = {"n": n, "mean_reward": r, "mean_cost": c}
-    plays = max(n, 2)  # any number does: alpha and factor take it out again
-    radius = math.log(2.0 / level) / (2.0 * math.log(plays))
-    alpha = math.sqrt(radius)
-    budget = policy_of("budget-ucb").but(factor=radius, min_cost=_LEAST)
-    # log(t/n) of the plus is log(1/level) in round t = n/level: UCB-SC and KL-UCB-SC at that level
-    late = round(n / level) - 1
-    return {
-        "i-ucb": policy_of("i-ucb").but(alpha=alpha).indices(**seen, plays=plays),
-        "ucb-sc": policy_of("ucb-sc-plus").indices(**seen, plays=late),
-        "kl-ucb-sc": policy_of("kl-ucb-sc-plus").indices(**seen, plays=late),
-        "c-ucb": policy_of("c-ucb").but(alpha=alpha).indices(**seen, plays=plays),
-        "budget-ucb": budget.indices(**seen, plays=plays),
-        "m-ucb": policy_of("m-ucb").but(alpha=alpha).indices(**seen, plays=plays),
-        "omega-ucb": ratio_bound(r, c, n, alpha=level),
-    }
-
-
-def as_published(r: Floats, c: Floats, n: int, level: float) -> dict[str, Floats]:
-    """Return the bounds that the published script has, with its errors; costs must be positive."""
-    e = math.sqrt(math.log(2.0 / level) / (2.0 * n))
-    right = correct(r, c, n, level)
-    disc = level / 2.0  # taken for R² whatever n is
-    reach = r * c + np.sqrt(disc * np.maximum(r * r + c * c - disc, 0.0))
-    return {
-        "i-ucb": right["i-ucb"],
-        "ucb-sc": reach / np.maximum(c * c - disc, _LEAST),
-        "c-ucb": right["c-ucb"],
-        "budget-ucb": r / c + e / c * (1.0 + np.minimum(r + e, 1.0) / np.maximum(r - e, _LEAST)),
-        "m-ucb": np.minimum(r + e, 1.0) / np.maximum(c - e, _LEAST),
-        "omega-ucb": ratio_bound(r, c, n, alpha=level / 2.0),
-    }
-
-
-SIZES = (100, 1_000, 10_000, 100_000)
+_SIZES = (100, 1_000, 10_000, 100_000)
 _NORMAL = 1.959963984540054
+_REWARD, _COST = (0.8, 0.1), (0.2, 0.1)
+_PLAYS, _ROUND = 1_000, 10_000
+_PAPER_M, _PAPER_OMEGA = (2.95, 48.6), (5.5, 2.1)
 
 
-def coverage(
+def measure_coverage(
     pairs: int = 10_000,
     level: float = 0.01,
-    sizes: Sequence[int] = SIZES,
+    sizes: Sequence[int] = _SIZES,
     seed: int = 0,
 ) -> list[dict[str, Any]]:
-    """Return a row a bound and sample size, corrected and as published.
+    """Return a row for each bound and sample size, corrected and as published.
 
     Parameters
     ----------
@@ -99,7 +59,7 @@ def coverage(
     sizes : sequence of int
         Samples of each.
     seed : int
-        Same seed, same rows.
+        The same seed gives the same rows.
 
     Returns
     -------
@@ -120,16 +80,52 @@ def coverage(
         mu_r, mu_c = 1.0 - rng.random(pairs), 1.0 - rng.random(pairs)  # in (0, 1]
         r, c = rng.binomial(n, mu_r) / n, rng.binomial(n, mu_c) / n
         zero = int((c == 0.0).sum())
-        for name, bound in correct(r, c, n, level).items():
+        for name, bound in correct_bounds(r, c, n, level).items():
             rows.append(_row(name, n, mu_r / mu_c, bound, zero, False))
-        positive_c = _redrawn(rng, c, mu_c, n)
-        for name, bound in as_published(r, positive_c, n, level).items():
+        positive_c = _redraw(rng, c, mu_c, n)
+        for name, bound in _published_bounds(r, positive_c, n, level).items():
             rows.append(_row(name, n, mu_r / mu_c, bound, 0, True))
     return rows
 
 
-def _redrawn(rng: np.random.Generator, c: Floats, mu_c: Floats, n: int) -> Floats:
-    """Draw costs anew until their mean is above 0, as the published script does."""
+def correct_bounds(r: Floats, c: Floats, n: int, level: float) -> dict[str, Floats]:
+    """Return the bounds by name, as their papers define them."""
+    seen: dict[str, Any] = {"n": n, "mean_reward": r, "mean_cost": c}
+    plays = max(n, 2)  # any number will do: alpha and factor cancel it
+    radius = math.log(2.0 / level) / (2.0 * math.log(plays))
+    alpha = math.sqrt(radius)
+    budget = policy_of("budget-ucb").but(factor=radius, min_cost=_LEAST)
+    # log(t/n) of the plus is log(1/level) in round t = n/level: UCB-SC and KL-UCB-SC at that level
+    late = round(n / level) - 1
+    return {
+        "i-ucb": policy_of("i-ucb").but(alpha=alpha).indices(**seen, plays=plays),
+        "ucb-sc": policy_of("ucb-sc-plus").indices(**seen, plays=late),
+        "kl-ucb-sc": policy_of("kl-ucb-sc-plus").indices(**seen, plays=late),
+        "c-ucb": policy_of("c-ucb").but(alpha=alpha).indices(**seen, plays=plays),
+        "budget-ucb": budget.indices(**seen, plays=plays),
+        "m-ucb": policy_of("m-ucb").but(alpha=alpha).indices(**seen, plays=plays),
+        "omega-ucb": ratio_bound(r, c, n, alpha=level),
+    }
+
+
+def _published_bounds(r: Floats, c: Floats, n: int, level: float) -> dict[str, Floats]:
+    """Return the bounds that the published script has, with its errors; costs must be positive."""
+    e = math.sqrt(math.log(2.0 / level) / (2.0 * n))
+    right = correct_bounds(r, c, n, level)
+    disc = level / 2.0  # taken for R² for every n
+    reach = r * c + np.sqrt(disc * np.maximum(r * r + c * c - disc, 0.0))
+    return {
+        "i-ucb": right["i-ucb"],
+        "ucb-sc": reach / np.maximum(c * c - disc, _LEAST),
+        "c-ucb": right["c-ucb"],
+        "budget-ucb": r / c + e / c * (1.0 + np.minimum(r + e, 1.0) / np.maximum(r - e, _LEAST)),
+        "m-ucb": np.minimum(r + e, 1.0) / np.maximum(c - e, _LEAST),
+        "omega-ucb": ratio_bound(r, c, n, alpha=level / 2.0),
+    }
+
+
+def _redraw(rng: np.random.Generator, c: Floats, mu_c: Floats, n: int) -> Floats:
+    """Draw costs again until their mean is above 0, as the published script does."""
     c = c.copy()
     while (zero := np.flatnonzero(c == 0.0)).size:
         c[zero] = rng.binomial(n, mu_c[zero]) / n
@@ -146,7 +142,7 @@ def _row(
     middle = float(np.median(tightness))
     return {
         "bound": name,
-        "type": TYPES[name],
+        "type": _TYPES[name],
         "samples": n,
         "pairs": int(ratio.size),
         "violations": share,
@@ -160,21 +156,13 @@ def _row(
     }
 
 
-# ==== analysis.example
-# Example 2 of the paper: two arms, 1,000 plays each, and what two policies make of them.
-
-_REWARD, _COST = (0.8, 0.1), (0.2, 0.1)
-_PLAYS, _ROUND = 1_000, 10_000
-_PAPER_M, _PAPER_OMEGA = (2.95, 48.6), (5.5, 2.1)
-
-
-def example() -> list[dict[str, float]]:
-    """Return a row an arm: what the paper prints, and what the formulas give.
+def example_2() -> list[dict[str, float]]:
+    """Return what the paper prints for each arm of Example 2, and what the formulas give.
 
     ``omega_at_bound`` has the z of the level alpha(t) that Theorem 3 names, ``omega_policy`` the
     z = sqrt(2 rho log t) that the policy itself uses.
 
-    >>> [round(row["m_ucb"], 2) for row in example()]
+    >>> [round(row["m_ucb"], 2) for row in example_2()]
     [8.61, 48.63]
     """
     state: dict[str, Any] = {"n": _PLAYS, "mean_reward": _REWARD, "mean_cost": _COST}

@@ -1,9 +1,9 @@
 """Who beat whom over all settings of a result, with significance.
 
-Regret differs by orders of magnitude between settings, so a pooled mean would be that of one of
-them. The matrix is therefore made of ratios: log(1 + regret), paired by setting and repetition,
-every setting with the same weight. It speaks of the typical game. The mean, which a few failed
-games can make, is counted beside it: on how many settings it is significantly lower.
+Regret differs by orders of magnitude between settings, so one setting would dominate a pooled mean.
+The matrix is therefore made of ratios: log(1 + regret), paired by setting and repetition, every
+setting with the same weight. It describes the typical game. The mean, which a few failed games can
+dominate, is counted beside it: on how many settings it is significantly lower.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from bursar.paper.analysis.compare import LEVEL, holm, sign_flip
-from bursar.paper.analysis.games import curves, has, settings_of
+from bursar.paper.analysis.compare import FEWEST
+from bursar.paper.analysis.games import has_games, played_settings, regret_by_repetition
+from bursar.paper.analysis.permutation import LEVEL, holm, sign_flip
 from bursar.simulation.result import Result
 from bursar.validation import Floats
 
-__all__ = ["PUBLISHED", "PUBLISHED_WITH_OMEGA", "Dominance", "Entry", "dominance", "main_policies"]
-
-# ==== analysis.verdicts
-# A matrix of who did better than whom, measured or published.
+__all__ = ["PUBLISHED", "Dominance", "main_policies", "measure_dominance"]
 
 Entry = int | None  # 1: the row did better, -1: the column, 0: no clear difference, None: unknown
 
@@ -59,51 +57,6 @@ class Dominance:
         return self.matrix[self.names.index(row)][self.names.index(column)]
 
 
-# ==== analysis.published
-# Who beat whom in the literature: the matrix of the paper's Figure 2, as it was drawn.
-#
-# The paper has it as a picture only. The entries are those of the script that draws it
-# (plot_competitors_dominance_matrix.py of github.com/heymarco/OmegaUCB): a pair counts as compared
-# only if both of its two entries say so, and at the end rows and columns of m-UCB and b-greedy
-# change places while their labels stay. If the entries were right before, the figure shows each of
-# the two under the name of the other: here b-greedy beats m-UCB, before it was the reverse.
-#
-# ``^`` the row did better, ``v`` the column did, ``o`` about the same, ``-`` never compared.
-
-_ROWS = """
-eps-first       o v - - - v v v v v v - - - -
-kube            ^ o v - - v v - - - - o - - -
-ucb-bv1         - ^ o - v v - - - - - v v - -
-pd-bwk          - - - o - v - v v v v o v - -
-budget-ucb      - - ^ - o - - - - - - - - - v
-bts             ^ ^ ^ ^ - o v v v v v o o - v
-mrcb            ^ ^ - - - ^ o - v v v - - - v
-m-ucb           ^ - - ^ - ^ - o v v v - - - v
-b-greedy        ^ - - ^ - ^ ^ ^ o v v - - - v
-c-ucb           ^ - - ^ - ^ ^ ^ ^ o o - - - v
-i-ucb           ^ - - ^ - ^ ^ ^ ^ o o - - - v
-kl-ucb-sc-plus  - o ^ o - o - - - - - o - - -
-ucb-sc-plus     - - ^ ^ - o - - - - - - o - v
-ucb-b2          - - - - - - - - - - - - - o v
-omega-ucb       - - - - ^ ^ ^ ^ ^ ^ ^ - ^ ^ o
-"""
-_MEANING: dict[str, Entry] = {"^": 1, "v": -1, "o": 0, "-": None}
-_IN_THE_PAPER = 13  # UCB-B2 came with the KDD '24 version; the figure leaves out the paper's own
-
-
-def _read(count: int) -> Dominance:
-    lines = [line.split() for line in _ROWS.split("\n") if line][:count]
-    return Dominance(
-        tuple(name for name, *_ in lines),
-        tuple(tuple(_MEANING[s] for s in symbols[:count]) for _, *symbols in lines),
-    )
-
-
-PUBLISHED = _read(_IN_THE_PAPER)
-PUBLISHED_WITH_OMEGA = _read(_IN_THE_PAPER + 2)
-
-
-_FEWEST = 6
 _SHOWN_RHO = ("0.25", "1")  # the two of the paper's figures
 
 Counts = NDArray[np.int64]
@@ -119,13 +72,13 @@ def main_policies(result: Result) -> tuple[str, ...]:
     )
 
 
-def dominance(result: Result, policies: Sequence[str] | None = None) -> Dominance:
+def measure_dominance(result: Result, policies: Sequence[str] | None = None) -> Dominance:
     """Compare all pairs of policies over all settings that both have played.
 
     The test is that of sign flips; the p-values of all pairs are corrected together (Holm).
     """
     names = tuple(main_policies(result) if policies is None else policies)
-    settings = settings_of(result)
+    settings = played_settings(result)
     runs = _runs(result, settings, names)
     pairs = list(combinations(range(len(names)), 2))
     means = np.zeros(len(pairs))
@@ -151,8 +104,8 @@ def _runs(result: Result, settings: Sequence[str], names: Sequence[str]) -> Runs
     found: Runs = {}
     for setting in settings:
         for name in names:
-            if has(result, setting, name):
-                repetitions, values = curves(result, setting, name, [-1])
+            if has_games(result, setting, name):
+                repetitions, values = regret_by_repetition(result, setting, name, [-1])
                 found[setting, name] = dict(
                     zip(repetitions.tolist(), values[:, -1].tolist(), strict=True)
                 )
@@ -166,14 +119,14 @@ def _matched(runs: Runs, setting: str, one: str, other: str) -> tuple[Floats, Fl
 
 
 def _count(won: Counts, i: int, j: int, d: Floats) -> None:
-    if d.size >= _FEWEST and sign_flip(d) <= LEVEL:
+    if d.size >= FEWEST and sign_flip(d) <= LEVEL:
         won[(i, j) if d.mean() < 0.0 else (j, i)] += 1
 
 
 def _pooled(logs: list[Floats]) -> tuple[float, float]:
-    """Return mean and p-value of log ratios; settings of few repetitions are weighed up."""
+    """Return mean and p-value of log ratios; settings with few repetitions get more weight."""
     total = sum(d.size for d in logs)
-    if total < _FEWEST:
+    if total < FEWEST:
         return 0.0, 1.0
     d = np.concatenate([d * (total / (d.size * len(logs))) for d in logs])
     return float(d.mean()), sign_flip(d)
@@ -198,3 +151,40 @@ def _matrix(
 
 def _plain(table: Counts) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(row) for row in table.tolist())
+
+
+# The matrix of the paper's Figure 2. The paper has it only as a picture; these entries are those of
+# the script that draws it (plot_competitors_dominance_matrix.py of github.com/heymarco/OmegaUCB): a
+# pair counts as compared only if both of its entries say so. At the end the script swaps rows and
+# columns of m-UCB and b-greedy while their labels stay. If the entries were right before, the
+# figure shows each of the two under the name of the other: here b-greedy beats m-UCB, before that
+# it was the reverse.
+#
+# ``^`` the row did better, ``v`` the column did, ``o`` about the same, ``-`` never compared.
+_ROWS = """
+eps-first       o v - - - v v v v v v - -
+kube            ^ o v - - v v - - - - o -
+ucb-bv1         - ^ o - v v - - - - - v v
+pd-bwk          - - - o - v - v v v v o v
+budget-ucb      - - ^ - o - - - - - - - -
+bts             ^ ^ ^ ^ - o v v v v v o o
+mrcb            ^ ^ - - - ^ o - v v v - -
+m-ucb           ^ - - ^ - ^ - o v v v - -
+b-greedy        ^ - - ^ - ^ ^ ^ o v v - -
+c-ucb           ^ - - ^ - ^ ^ ^ ^ o o - -
+i-ucb           ^ - - ^ - ^ ^ ^ ^ o o - -
+kl-ucb-sc-plus  - o ^ o - o - - - - - o -
+ucb-sc-plus     - - ^ ^ - o - - - - - - o
+"""
+_MEANING: dict[str, Entry] = {"^": 1, "v": -1, "o": 0, "-": None}
+
+
+def _parse(rows: str) -> Dominance:
+    lines = [line.split() for line in rows.strip().split("\n")]
+    return Dominance(
+        tuple(name for name, *_ in lines),
+        tuple(tuple(_MEANING[symbol] for symbol in symbols) for _, *symbols in lines),
+    )
+
+
+PUBLISHED = _parse(_ROWS)

@@ -1,10 +1,12 @@
 """How mean regret grows with the budget: straight over log budget, or bent upwards.
 
-Logarithmic regret is a straight line where the axis of the budget is logarithmic. The curve is cut
-at two decades: what the last tenfold of the budget costs is set against what the tenfold before it
-cost. Both are at least 0, so ``curvature = (late - early) / (late + early)`` lies in [-1, 1]:
-0 is straight, above 0 convex (faster than log; 0.82 is growth in proportion to the budget), below 0
-concave.
+Logarithmic regret is a straight line where the axis of the budget is logarithmic. What the last
+decade of the budget costs is compared with what the decade before it costs. Both are at least 0, so
+``curvature = (late - early) / (late + early)`` lies in [-1, 1]: 0 is straight, above 0 convex
+(faster than log; 0.82 is growth in proportion to the budget), below 0 concave.
+
+The module also computes what regret is compared with: other values of rho, Theorem 5's upper bound,
+and the asymptotic lower bound, each for the problems that were played.
 """
 
 from __future__ import annotations
@@ -17,8 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bursar.errors import BursarError, InvalidInput
-from bursar.paper.analysis.compare import bootstrap_interval, weights
-from bursar.paper.analysis.games import at_share, failed_share, final, has, regret
+from bursar.paper.analysis.compare import FEWEST
+from bursar.paper.analysis.games import (
+    failed_share,
+    final_regret,
+    has_games,
+    nearest_share,
+    regret_curves,
+)
+from bursar.paper.analysis.permutation import bootstrap_interval, bootstrap_weights
 from bursar.policies import policy as policy_of
 from bursar.problems import Bernoulli, Problem
 from bursar.settings import setting as setting_of
@@ -26,25 +35,31 @@ from bursar.simulation.result import BUDGET_PLAYS, Data, Place, Result
 from bursar.theory import lower_bound, regret_bound
 from bursar.validation import Floats
 
-__all__ = ["FAMILIES", "Growth", "bound", "bounds", "by_rho", "decades", "growth", "least", "rhos"]
+__all__ = [
+    "FAMILIES",
+    "Growth",
+    "decades",
+    "least_regret",
+    "measure_growth",
+    "measure_sensitivity",
+    "upper_bounds",
+]
 
-_FEWEST = 6  # repetitions; an interval of fewer says nothing
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Growth:
     """Growth of regret on the last two decades of the budget.
 
     Attributes
     ----------
     shares : (float, float, float)
-        Where the curve was cut; 0.01, 0.1 and 1 if these were noted.
+        Where the decades begin and end; 0.01, 0.1 and 1 if regret was recorded there.
     early, late : float
-        Mean regret a tenfold of the budget, before and after the middle cut.
+        Mean regret per decade of the budget, in the second-to-last and in the last decade.
     curvature, low, high : float
-        Bend of the mean curve, and its 95% interval (bootstrap over repetitions, percentiles).
+        Of the mean curve, with its 95% interval (bootstrap over repetitions, percentiles).
     typical_curvature : float
-        Bend of the median curve, which a few failed games do not bend.
+        Of the median curve, which a few failed games do not bend.
     """
 
     setting: str
@@ -67,35 +82,42 @@ class Growth:
 
 
 def decades(result: Result) -> tuple[int, int, int]:
-    """Return the positions of the three shares at which curves are cut."""
+    """Return the positions of the three shares that bound the last two decades."""
     end = result.shares.size - 1
     last = float(result.shares[end])
-    cuts = (at_share(result, last / 100.0), at_share(result, last / 10.0), end)
+    cuts = (nearest_share(result, last / 100.0), nearest_share(result, last / 10.0), end)
     if not cuts[0] < cuts[1] < cuts[2]:
         raise InvalidInput(
             f"growth needs regret at about 0.01, 0.1 and 1 of the budget, got shares"
-            f" {result.shares.tolist()}; note more shares"
+            f" {result.shares.tolist()}; record more shares"
         )
     return cuts
 
 
-def growth(result: Result, setting: str, policy: str) -> Growth:
+def measure_growth(result: Result, setting: str, policy: str) -> Growth:
     """Measure how the regret of a policy grows with the logarithm of the budget."""
     cuts = decades(result)
     shares = result.shares[list(cuts)]
     lengths = np.diff(np.log10(shares))
-    curves = regret(result, setting, policy)[:, list(cuts)]
+    curves = regret_curves(result, setting, policy)[:, list(cuts)]
     early, late = _slopes(curves.mean(axis=0), lengths)
     low, high = -1.0, 1.0
-    if len(curves) >= _FEWEST:
-        bends = _bend(*_slopes(weights(len(curves)) @ curves, lengths))
+    if len(curves) >= FEWEST:
+        bends = _bend(*_slopes(bootstrap_weights(len(curves)) @ curves, lengths))
         low, high = np.quantile(bends, [0.025, 0.975])
     typical = _bend(*_slopes(np.median(curves, axis=0), lengths))
     return Growth(
-        setting, policy, len(curves), (float(shares[0]), float(shares[1]), float(shares[2])),
-        float(early), float(late),
-        float(_bend(early, late)), float(low), float(high), float(typical),
-    )  # fmt: skip
+        setting=setting,
+        policy=policy,
+        repetitions=len(curves),
+        shares=(float(shares[0]), float(shares[1]), float(shares[2])),
+        early=float(early),
+        late=float(late),
+        curvature=float(_bend(early, late)),
+        low=float(low),
+        high=float(high),
+        typical_curvature=float(typical),
+    )
 
 
 def _slopes(curves: Floats, lengths: Floats) -> tuple[Floats, Floats]:
@@ -108,16 +130,32 @@ def _bend(early: Floats, late: Floats) -> Floats:
     return np.divide(late - early, total, out=np.zeros_like(total), where=total > 0.0)
 
 
-# ==== analysis.sensitivity
-# How much depends on rho: final regret of both ω policies for every rho that was played.
-
 FAMILIES = ("omega-ucb", "omega-star-ucb")
 
 
-def rhos(result: Result, family: str) -> dict[float, str]:
-    """Return the slug of each rho of a family that is in the result, in rising order of rho.
+def measure_sensitivity(result: Result, setting: str) -> list[dict[str, Any]]:
+    """Return a row for each ω family and rho: final regret and the share of failed games.
 
-    Only plain ones: a policy with another parameter changed is another policy.
+    ``relative`` is the mean over the smallest mean of the family: 1 for its best rho.
+    """
+    rows: list[dict[str, Any]] = []
+    for family in FAMILIES:
+        rows_here = [
+            _row(result, setting, family, rho, slug)
+            for rho, slug in _slugs_by_rho(result, family).items()
+            if has_games(result, setting, slug)
+        ]
+        best = min((row["mean"] for row in rows_here), default=0.0)
+        for row in rows_here:
+            row["relative"] = row["mean"] / best if best > 0.0 else 1.0
+        rows.extend(rows_here)
+    return rows
+
+
+def _slugs_by_rho(result: Result, family: str) -> dict[float, str]:
+    """Return the slugs of a family by rho, in rising order.
+
+    A policy with another parameter changed is another policy and left out.
     """
     found: dict[float, str] = {}
     for slug in result.policies:
@@ -129,24 +167,8 @@ def rhos(result: Result, family: str) -> dict[float, str]:
     return dict(sorted(found.items()))
 
 
-def by_rho(result: Result, setting: str) -> list[dict[str, Any]]:
-    """Return a row a family and rho: mean with 95% interval, median, failed games of a setting.
-
-    ``relative`` is the mean over the smallest mean of the family: 1 for its best rho.
-    """
-    rows: list[dict[str, Any]] = []
-    for family in FAMILIES:
-        played = {r: s for r, s in rhos(result, family).items() if has(result, setting, s)}
-        rows_here = [_row(result, setting, family, rho, slug) for rho, slug in played.items()]
-        best = min((row["mean"] for row in rows_here), default=0.0)
-        for row in rows_here:
-            row["relative"] = row["mean"] / best if best > 0.0 else 1.0
-        rows.extend(rows_here)
-    return rows
-
-
 def _row(result: Result, setting: str, family: str, rho: float, slug: str) -> dict[str, Any]:
-    values = final(result, setting, slug)
+    values = final_regret(result, setting, slug)
     low, high = bootstrap_interval(values)
     return {
         "setting": setting,
@@ -162,41 +184,16 @@ def _row(result: Result, setting: str, family: str, rho: float, slug: str) -> di
     }
 
 
-# ==== analysis.theory_line
-# Theorem 5's bound for the problems that were played, to set beside the measured regret.
-
-
-def bound(
+def upper_bounds(
     problems: Sequence[Problem],
     rho: float,
     shares: ArrayLike,
     budget_plays: float = BUDGET_PLAYS,
 ) -> Floats:
-    """Return the bound at shares of the budget, averaged over problems.
+    """Return Theorem 5's bound of each problem, problems x shares.
 
-    Parameters
-    ----------
-    problems : sequence of Problem
-        As of ``bursar.setting("S-Br-10").problems(repetition)``; of several repetitions if wanted.
-    rho : float
-        Exploration parameter.
-    shares : array_like
-        Shares of the budget of each problem.
-    budget_plays : float
-        The whole budget, in units of a problem's smallest mean cost.
-    """
-    return np.asarray(bounds(problems, rho, shares, budget_plays).mean(axis=0))
-
-
-def bounds(
-    problems: Sequence[Problem],
-    rho: float,
-    shares: ArrayLike,
-    budget_plays: float = BUDGET_PLAYS,
-) -> Floats:
-    """Return the bound of each problem, problems x shares; infinite where the theorem is silent.
-
-    It begins when the budget pays for a play of each arm.
+    It is infinite until the budget pays for a play of each arm, where the theorem begins.
+    ``budget_plays`` is the whole budget, in units of a problem's smallest mean cost.
     """
     parts = np.atleast_1d(np.asarray(shares, dtype=np.float64))
     lines = np.full((len(problems), parts.size), np.inf)
@@ -208,27 +205,23 @@ def bounds(
     return lines
 
 
-# ==== analysis.least_line
-# The least regret that is possible in the long run, for the problems that were played.
-
-
-def least(
-    result: Result, setting: str, places: Sequence[Place | Problem] = (), data: Data = None
+def least_regret(
+    result: Result, setting: str, settings: Sequence[Place | Problem] = (), data: Data = None
 ) -> Floats | None:
     """Return the asymptotic lower bound of mean regret at each share of the budget.
 
-    It is averaged as regret is: over the problems of a repetition, then over the repetitions that
-    there are. A budget of less than one cost of 1 has a logarithm below 0 and counts as 0. ``None``
-    if arms are not Bernoulli, or if the problems are not known.
+    It is averaged as regret is: over the problems of a repetition, then over repetitions. A budget
+    of less than one cost of 1 has a negative logarithm and counts as 0. ``None`` if arms are not
+    Bernoulli, or if the problems are not known.
 
     Parameters
     ----------
     result : Result
-        The games; their budgets are taken from what the best arm would have brought for them.
+        The games; budgets are derived from what the best arm would have earned.
     setting : str
         One that was played.
-    places : sequence of settings and problems
-        Those that were played; needed for those of one's own, which a name does not tell.
+    settings : sequence of settings and problems
+        Those that were played; needed for a user's own, which their names do not describe.
     data : path or Ads, optional
         The Facebook ads, for FB-Br.
     """
@@ -237,15 +230,15 @@ def least(
     lines = []
     for number in numbers:
         try:
-            prize, problems = _problems(setting, int(number), places, data)
+            prize, problems = _problems(setting, int(number), settings, data)
         except BursarError:  # a name that no table knows, or ads that are not there
             return None
         optima = _optima(result, here[result.repetition[here] == number])
-        # a class derived from Bernoulli may draw otherwise
+        # a class derived from Bernoulli may draw in another way
         if len(problems) != optima.size or any(type(one) is not Bernoulli for one in problems):
             return None
         bounds = [
-            _bound(problem, optimum, result.shares)
+            _lower_bound(problem, optimum, result.shares)
             for problem, optimum in zip(problems, optima / prize, strict=True)
         ]
         lines.append(prize * np.mean(bounds, axis=0))
@@ -253,24 +246,24 @@ def least(
 
 
 def _problems(
-    name: str, repetition: int, places: Sequence[Place | Problem], data: Data
+    name: str, repetition: int, settings: Sequence[Place | Problem], data: Data
 ) -> tuple[float, list[Problem]]:
     """Return what a reward of 1 is in the result's units, and the problems of a repetition."""
-    known = [one for one in places if (one.name or "problem") == name]
-    place = known[0] if known else setting_of(name)
-    if isinstance(place, Problem):
-        return 1.0, [place]
-    return place.prize, place.problems(repetition, data)
+    known = [one for one in settings if (one.name or "problem") == name]
+    setting = known[0] if known else setting_of(name)
+    if isinstance(setting, Problem):
+        return 1.0, [setting]
+    return setting.prize, setting.problems(repetition, data)
 
 
 def _optima(result: Result, rows: Any) -> Floats:
-    """Return what the best arm would have brought, of each problem in the order of its games."""
+    """Return what the best arm would have earned on each problem, in the order of its games."""
     _, first = np.unique(result.problem[rows], return_index=True)
     return np.asarray(result.optimum[rows[np.sort(first)]])
 
 
-def _bound(problem: Problem, optimum: float, shares: Floats) -> Floats:
-    if optimum <= 0.0:  # nothing can be won, so nothing is lost
+def _lower_bound(problem: Problem, optimum: float, shares: Floats) -> Floats:
+    if optimum <= 0.0:  # nothing can be earned, so nothing is lost
         return np.zeros_like(shares)
     budget = shares * (optimum / problem.rate)  # in costs of 1
     return np.asarray(np.maximum(lower_bound(budget, problem.reward, problem.cost), 0.0))

@@ -1,4 +1,14 @@
-"""Claims of the form "this policy loses less than those": paired comparisons, Holm's correction."""
+"""The four criteria by which most claims are judged.
+
+- *Order*: a policy loses less than another (`lower`). Sign-flip tests, corrected by Holm's method.
+- *Likeness*: two policies lose about the same (`similar`), or one loses no more (`no_worse`).
+  Intervals of the difference are compared with a margin of 10%.
+- *Contrast*: a ratio of regrets is larger on some settings than on others (`larger`).
+- *Bend*: over the logarithm of the budget a curve is straight, convex, or at most straight.
+
+Two claims need more: `published_order` reads the published matrix where no games decide, and
+`dominant` compares one policy with many over all settings.
+"""
 
 from __future__ import annotations
 
@@ -9,56 +19,69 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from bursar.paper.analysis.compare import LEVEL, Comparison, holm
-from bursar.paper.analysis.games import curves
+from bursar.formatting import join_words
+from bursar.paper.analysis.compare import FEWEST, Comparison
+from bursar.paper.analysis.dominance import PUBLISHED, measure_dominance
+from bursar.paper.analysis.games import pair_regret, played_settings
 from bursar.paper.analysis.growth import Growth
-from bursar.paper.claims.claim import (
+from bursar.paper.analysis.permutation import LEVEL, holm
+from bursar.paper.claims.evidence import (
     AGAINST,
     FOR,
     HOLDS,
     OPEN,
-    Claim,
-    ClaimCase,
-    Sentence,
-    list_words,
-    spoken_name,
+    UNTESTED,
+    Evidence,
+    Judgement,
+    all_of,
+    any_of,
+    count_findings,
     untested,
-    verdict_of,
 )
+from bursar.paper.labels import format_short_label
 from bursar.validation import Floats
 
 __all__ = [
     "MARGIN",
     "Contrast",
+    "Curve",
     "Pair",
     "convex",
+    "dominant",
     "every",
     "larger",
     "logarithmic",
     "lower",
-    "missing_words",
+    "lower_somewhere",
     "no_worse",
-    "numbers_of",
+    "published_order",
     "similar",
-    "split",
     "straight",
 ]
 
-_TEST = (
-    "Mean regret, paired by repetition: sign-flip test of the mean difference, two-sided, 5%,"
-    " Holm's correction over the {count} comparisons of this claim. Beside it Wilcoxon's signed"
-    " rank test for the typical game, corrected likewise."
-)
+NOTHING = "There are no games to judge by."
 
 
 class Pair(NamedTuple):
-    """``one`` is claimed to lose less than ``other``."""
+    """``one`` is claimed to lose less than ``other``, or about the same."""
 
     setting: str
     one: str
     other: str
     share: float = 1.0
     since: float = 0.0
+
+
+class Contrast(NamedTuple):
+    """The ratio of ``one`` to ``reference`` is claimed to be larger ``here`` than ``there``."""
+
+    one: str
+    reference: str
+    here: tuple[str, ...]
+    there: tuple[str, ...]
+
+
+Curve = tuple[str, str]  # setting and policy
 
 
 def every(
@@ -73,51 +96,63 @@ def every(
     return [pair for pair in found if pair.one != pair.other]
 
 
-def lower(
-    case: ClaimCase,
-    sentence: Sentence,
-    pairs: Sequence[Pair],
-    rule: Callable[[Sequence[str]], str] = verdict_of,
-) -> Claim:
+# order
+
+
+_ORDER = (
+    "Mean regret, paired by repetition: sign-flip test of the mean difference, two-sided, 5%,"
+    " Holm's correction over the {count} comparisons of this claim. Beside it Wilcoxon's signed"
+    " rank test for the typical game, corrected likewise."
+)
+
+
+def lower(evidence: Evidence, pairs: Sequence[Pair]) -> Judgement:
     """Judge whether the first of each pair has the lower mean regret."""
-    here, absent = split(case, pairs)
-    test = _TEST.format(count=len(here))
-    if not here:
-        return untested(sentence, test, f"Nothing to judge by.{missing_words(absent)}")
-    found = [case.compare(*pair) for pair in here]
+    return _order(evidence, pairs, all_of)
+
+
+def lower_somewhere(evidence: Evidence, pairs: Sequence[Pair]) -> Judgement:
+    """Judge whether the first of at least one pair has the lower mean regret."""
+    return _order(evidence, pairs, any_of)
+
+
+def _order(
+    evidence: Evidence, pairs: Sequence[Pair], rule: Callable[[Sequence[str]], str]
+) -> Judgement:
+    found, missing = _compare(evidence, pairs)
+    test = _ORDER.format(count=len(found))
+    if not found:
+        return untested(test, NOTHING + missing)
     p, typical = holm([c.p for c in found]), holm([c.p_typical for c in found])
-    mean = [_finding(q, c.difference) for q, c in zip(p, found, strict=True)]
+    means = [_finding(q, -c.difference) for q, c in zip(p, found, strict=True)]
     sides = [c.median_difference or 0.5 - c.wins for c in found]
-    game = [_finding(q, side) for q, side in zip(typical, sides, strict=True)]
+    games = [_finding(q, -side) for q, side in zip(typical, sides, strict=True)]
     numbers = [
-        numbers_of(case, c, float(q), float(t), finding)
-        for c, q, t, finding in zip(found, p, typical, mean, strict=True)
+        _comparison_row(evidence, c, float(q), float(t), finding)
+        for c, q, t, finding in zip(found, p, typical, means, strict=True)
     ]
-    why = _counted(found, mean, rule(mean) == HOLDS) + _typical(mean, game) + missing_words(absent)
-    return Claim(*sentence, numbers, test, rule(mean), why)
+    verdict = rule(means)
+    why = _explain_order(found, means, verdict == HOLDS) + _explain_typical(means, games) + missing
+    return Judgement(numbers, test, verdict, why)
 
 
-def split(case: ClaimCase, pairs: Sequence[Pair]) -> tuple[list[Pair], list[str]]:
-    """Return the pairs that were played, and in words what was not."""
-    here = [pair for pair in pairs if case.has(pair.setting, pair.one, pair.other)]
-    absent = [
-        case.lacks(pair.setting, slug)
-        for pair in pairs
-        for slug in (pair.one, pair.other)
-        if not case.has(pair.setting, slug)
-    ]
-    return here, list(dict.fromkeys(absent))
+def _compare(evidence: Evidence, pairs: Sequence[Pair]) -> tuple[list[Comparison], str]:
+    """Return the comparisons that were played, and a sentence on the others."""
+    wanted = [(pair.setting, slug) for pair in pairs for slug in (pair.one, pair.other)]
+    played = [pair for pair in pairs if evidence.has(pair.setting, pair.one, pair.other)]
+    return [evidence.compare(*pair) for pair in played], evidence.list_missing(wanted)
 
 
-def missing_words(absent: Sequence[str]) -> str:
-    """Return a sentence on what was not played; nothing if all was."""
-    return f" Not in this result: {list_words(absent)}." if absent else ""
+def _finding(p: float, effect: float) -> str:
+    """Return what a test says about a claim that the effect is positive."""
+    if p > LEVEL or effect == 0.0:
+        return OPEN
+    return FOR if effect > 0.0 else AGAINST
 
 
-def numbers_of(
-    case: ClaimCase, c: Comparison, p: float, p_typical: float, finding: str
+def _comparison_row(
+    evidence: Evidence, c: Comparison, p: float, p_typical: float, finding: str
 ) -> dict[str, Any]:
-    """Return a comparison as a row of numbers, p-values corrected."""
     return {
         "setting": c.setting,
         "budget_share": c.share,
@@ -134,66 +169,54 @@ def numbers_of(
         "median_difference": c.median_difference,
         "p_typical": p_typical,
         "wins": c.wins,
-        "failed": case.failed(c.setting, c.one),
-        "failed_other": case.failed(c.setting, c.other),
+        "failed": evidence.failed_share(c.setting, c.one),
+        "failed_other": evidence.failed_share(c.setting, c.other),
         "finding": finding,
     }
 
 
-def _finding(p: float, difference: float) -> str:
-    if p > LEVEL or difference == 0.0:
-        return OPEN
-    return FOR if difference < 0.0 else AGAINST
-
-
-def _counted(found: Sequence[Comparison], findings: Sequence[str], holds: bool) -> str:
-    """Say how many comparisons go which way, and show the one that decides."""
-    total, good, bad = len(found), findings.count(FOR), findings.count(AGAINST)
+def _explain_order(found: Sequence[Comparison], findings: Sequence[str], holds: bool) -> str:
+    """Count the comparisons by finding, and show the one that decides."""
+    text = count_findings(findings, "comparisons of mean regret")
     ratios = [c.mean_one / max(c.mean_other, 1e-9) for c in found]
-    if good == total:
-        counted = "The one comparison is" if total == 1 else f"All {total} comparisons are"
-        closest = found[ratios.index(max(ratios))]
-        return f"{counted} significantly lower; the closest: {_shown(closest)}."
-    text = (
-        f"Mean regret is significantly lower in {good} of {total} comparisons, higher in"
-        f" {bad or 'none'}, unsettled in {total - good - bad}."
-    )
-    pick, word = (FOR, "Clearest") if holds else (AGAINST, "Worst") if bad else (OPEN, "Furthest")
-    chosen = [i for i, f in enumerate(findings) if f == pick]
+    if all(finding == FOR for finding in findings):
+        return f"{text}; in the closest, {_describe(found[ratios.index(max(ratios))])}."
+    worst = (AGAINST, "worst") if AGAINST in findings else (OPEN, "least favourable")
+    kind, word = (FOR, "clearest") if holds else worst
+    chosen = [i for i, finding in enumerate(findings) if finding == kind]
     shown = (min if holds else max)(chosen, key=ratios.__getitem__)
     fewest = min(c.repetitions for c in found)
-    if total * 2.0 ** (1 - fewest) > LEVEL:
-        text += f" With {fewest} repetitions none of so many comparisons could be significant."
-    return f"{text} {word}: {_shown(found[shown])}."
+    few = ""
+    if len(found) * 2.0 ** (1 - fewest) > LEVEL:
+        few = f" With {fewest} repetitions no comparison can be significant after the correction."
+    return f"{text}.{few} In the {word}, {_describe(found[shown])}."
 
 
-def _shown(c: Comparison) -> str:
+def _describe(c: Comparison) -> str:
     when = f" at {c.share:g} of the budget" if c.share < 1.0 else ""
     when = f" from {c.since:g} of the budget on" if c.since else when
     return (
-        f"{spoken_name(c.one)} {c.mean_one:,.0f} against {spoken_name(c.other)} {c.mean_other:,.0f}"
-        f" on {c.setting}{when}"
+        f"{format_short_label(c.one)} lost {c.mean_one:,.0f} and {format_short_label(c.other)}"
+        f" {c.mean_other:,.0f} on {c.setting}{when}"
     )
 
 
-def _typical(mean: Sequence[str], game: Sequence[str]) -> str:
-    """Say where the typical game tells another story than the mean."""
-    reverse = sum({m, g} == {FOR, AGAINST} for m, g in zip(mean, game, strict=True))
-    if verdict_of(mean) == verdict_of(game) and not reverse:
+def _explain_typical(means: Sequence[str], games: Sequence[str]) -> str:
+    """Say where the typical game differs from the mean."""
+    opposite = sum({m, g} == {FOR, AGAINST} for m, g in zip(means, games, strict=True))
+    if all_of(means) == all_of(games) and not opposite:
         return ""
-    text = (
-        f" In the typical game (median) it is significantly lower in {game.count(FOR)} and higher"
-        f" in {game.count(AGAINST)} of {len(game)}"
+    end = f"; mean and typical game have opposite signs in {opposite}." if opposite else "."
+    return (
+        f" In the typical (median) game, regret is significantly lower in {games.count(FOR)} and"
+        f" higher in {games.count(AGAINST)} of {len(games)}{end}"
     )
-    return text + (f"; mean and typical game have opposite signs in {reverse}." if reverse else ".")
 
 
-# ==== claims.likeness
-# Claims of the form "about the same" or "no worse": intervals against a margin of a tenth.
+# likeness
+
 
 MARGIN = 0.1  # of the other's mean: what counts as about the same
-_FEWEST = 6
-
 _SIMILAR = (
     "95% bootstrap interval of the paired mean difference against a margin of 10% of the other's"
     " mean: inside it counts for the claim, wholly outside against it."
@@ -204,249 +227,176 @@ _NO_WORSE = (
 )
 
 
-def similar(case: ClaimCase, sentence: Sentence, pairs: Sequence[Pair]) -> Claim:
+def similar(evidence: Evidence, pairs: Sequence[Pair]) -> Judgement:
     """Judge whether both of each pair lose about the same."""
-    return _judge(case, sentence, pairs, _SIMILAR, _alike, "Within 10%")
+    return _likeness(evidence, pairs, _SIMILAR, "Within 10%", two_sided=True)
 
 
-def no_worse(case: ClaimCase, sentence: Sentence, pairs: Sequence[Pair]) -> Claim:
-    """Judge whether the first of each pair loses no more than a tenth above the second."""
-    return _judge(case, sentence, pairs, _NO_WORSE, _not_above, "At most 10% above")
+def no_worse(evidence: Evidence, pairs: Sequence[Pair]) -> Judgement:
+    """Judge whether the first of each pair loses at most 10% more than the second."""
+    return _likeness(evidence, pairs, _NO_WORSE, "At most 10% above", two_sided=False)
 
 
-def _alike(c: Comparison, margin: float) -> str:
-    if -margin <= c.low and c.high <= margin:
-        return FOR
-    return AGAINST if c.low > margin or c.high < -margin else OPEN
-
-
-def _not_above(c: Comparison, margin: float) -> str:
-    if c.high <= margin:
-        return FOR
-    return AGAINST if c.low > margin else OPEN
-
-
-def _judge(
-    case: ClaimCase,
-    sentence: Sentence,
-    pairs: Sequence[Pair],
-    test: str,
-    rule: Callable[[Comparison, float], str],
-    word: str,
-) -> Claim:
-    here, absent = split(case, pairs)
-    if not here:
-        return untested(sentence, test, f"Nothing to judge by.{missing_words(absent)}")
-    found = [case.compare(*pair) for pair in here]
-    findings = [rule(c, MARGIN * c.mean_other) if c.repetitions >= _FEWEST else OPEN for c in found]
+def _likeness(
+    evidence: Evidence, pairs: Sequence[Pair], test: str, word: str, *, two_sided: bool
+) -> Judgement:
+    found, missing = _compare(evidence, pairs)
+    if not found:
+        return untested(test, NOTHING + missing)
+    findings = [_place(c.low, c.high, MARGIN * c.mean_other, two_sided) for c in found]
+    findings = [
+        f if c.repetitions >= FEWEST else OPEN for c, f in zip(found, findings, strict=True)
+    ]
     numbers = [
-        numbers_of(case, c, c.p, c.p_typical, finding)
+        _comparison_row(evidence, c, c.p, c.p_typical, finding)
         for c, finding in zip(found, findings, strict=True)
     ]
     good, bad = findings.count(FOR), findings.count(AGAINST)
     widest = max(found, key=lambda c: abs(c.difference) / max(c.mean_other, 1e-9))
     why = (
-        f"{word} in {good} of {len(found)} comparisons, clearly beyond in {bad}, unsettled in"
-        f" {len(found) - good - bad}. Furthest apart: {spoken_name(widest.one)} {widest.mean_one:,.0f}"
-        f" (95% of the difference: {widest.low:+,.0f} to {widest.high:+,.0f}) against"
-        f" {spoken_name(widest.other)} {widest.mean_other:,.0f} on {widest.setting}."
+        f"{word} in {good} of {len(found)} comparisons, clearly beyond in {bad}, inconclusive in"
+        f" {len(found) - good - bad}. In the widest, {_describe(widest)} (95% interval of the"
+        f" difference: {widest.low:+,.0f} to {widest.high:+,.0f})."
     )
-    return Claim(*sentence, numbers, test, verdict_of(findings), why + missing_words(absent))
+    return Judgement(numbers, test, all_of(findings), why + missing)
 
 
-# ==== claims.contrast
-# Claims of the form "more so here than there": ratios of regret on two groups of settings.
+def _place(low: float, high: float, margin: float, two_sided: bool = False) -> str:
+    """Return whether an interval lies below a margin (or within ±margin), beyond it, or neither."""
+    if high <= margin and (not two_sided or low >= -margin):
+        return FOR
+    return AGAINST if low > margin or (two_sided and high < -margin) else OPEN
 
-_CONTRAST_TEST = (
-    "Regret of a policy over that of a reference, (1 + one) / (1 + other), a number a repetition"
-    " (geometric mean over settings); Mann-Whitney test between the two groups of settings,"
-    " two-sided, 5%, Holm's correction over the {count} contrasts."
+
+# contrast
+
+
+_CONTRAST = (
+    "Regret of a policy over that of a reference, (1 + one) / (1 + other), one number per"
+    " repetition (geometric mean over settings); Mann-Whitney test between the two groups of"
+    " settings, two-sided, 5%, Holm's correction over the {count} contrasts."
 )
 
 
-class Contrast(NamedTuple):
-    """The ratio of ``one`` to ``reference`` is claimed to be larger ``here`` than ``there``."""
-
-    one: str
-    reference: str
-    here: tuple[str, ...]
-    there: tuple[str, ...]
-
-
-def larger(case: ClaimCase, sentence: Sentence, contrasts: Sequence[Contrast]) -> Claim:
+def larger(evidence: Evidence, contrasts: Sequence[Contrast]) -> Judgement:
     """Judge whether each ratio is larger on the first group of settings than on the second."""
-    played: list[tuple[Contrast, Floats, Floats]] = []
-    absent: list[str] = []
-    for one in contrasts:
-        here, there = _ratios(case, one, one.here), _ratios(case, one, one.there)
-        if here.size and there.size:
-            played.append((one, here, there))
-        else:
-            absent.extend(_lacking(case, one))
-    absent = list(dict.fromkeys(absent))
-    test = _CONTRAST_TEST.format(count=len(played))
+    ratios = [
+        (c, _log_ratios(evidence, c, c.here), _log_ratios(evidence, c, c.there)) for c in contrasts
+    ]
+    played = [parts for parts in ratios if parts[1].size and parts[2].size]
+    missing = evidence.list_missing(
+        (setting, slug)
+        for c, here, there in ratios
+        if not (here.size and there.size)
+        for setting in c.here + c.there
+        for slug in (c.one, c.reference)
+    )
+    test = _CONTRAST.format(count=len(played))
     if not played:
-        return untested(sentence, test, f"Nothing to judge by.{missing_words(absent)}")
-    p = holm([_p(here, there) for _, here, there in played])
-    numbers = [_numbers(*parts, float(q)) for parts, q in zip(played, p, strict=True)]
+        return untested(test, NOTHING + missing)
+    p = holm([_test_contrast(here, there) for _, here, there in played])
+    numbers = [_contrast_row(*parts, float(q)) for parts, q in zip(played, p, strict=True)]
     findings = [str(row["finding"]) for row in numbers]
+    kind = AGAINST if AGAINST in findings else FOR if FOR in findings else OPEN
+    row = numbers[findings.index(kind)]
     why = (
-        f"So in {findings.count(FOR)} of {len(findings)}, the reverse in {findings.count(AGAINST)}."
+        f"{count_findings(findings, 'contrasts')}. {format_short_label(row['policy'])} loses"
+        f" {row['ratio_here']:.2f} times what {format_short_label(row['reference'])} loses on"
+        f" {row['here']}, {row['ratio_there']:.2f} times on {row['there']}."
     )
-    pick = AGAINST if AGAINST in findings else FOR if FOR in findings else OPEN
-    row = numbers[findings.index(pick)]
-    why += (
-        f" {spoken_name(row['policy'])} loses {row['ratio_here']:.2f} times what"
-        f" {spoken_name(row['reference'])} loses on {row['here']}, {row['ratio_there']:.2f} times on"
-        f" {row['there']}."
-    )
-    return Claim(
-        *sentence,
-        numbers,
-        test,
-        verdict_of(findings),
-        why + missing_words(absent),
-    )
+    return Judgement(numbers, test, all_of(findings), why + missing)
 
 
-def _ratios(case: ClaimCase, contrast: Contrast, settings: tuple[str, ...]) -> Floats:
-    """Return log ratios, one a repetition, averaged over the settings that were played."""
+def _log_ratios(evidence: Evidence, contrast: Contrast, settings: tuple[str, ...]) -> Floats:
+    """Return a log ratio per repetition, averaged over the settings that were played."""
     logs: dict[int, list[float]] = {}
     for setting in settings:
-        if not case.has(setting, contrast.one, contrast.reference):
-            continue
-        mine, ours = curves(case.result, setting, contrast.one)
-        theirs, those = curves(case.result, setting, contrast.reference)
-        both, left, right = np.intersect1d(mine, theirs, return_indices=True)
-        ratio = np.log1p(ours[left, -1]) - np.log1p(those[right, -1])
-        for repetition, value in zip(both.tolist(), ratio.tolist(), strict=True):
-            logs.setdefault(repetition, []).append(value)
+        if evidence.has(setting, contrast.one, contrast.reference):
+            pair = pair_regret(evidence.result, setting, contrast.one, contrast.reference)
+            ratios = np.log1p(pair.one) - np.log1p(pair.other)
+            for repetition, value in zip(pair.repetitions.tolist(), ratios.tolist(), strict=True):
+                logs.setdefault(repetition, []).append(value)
     return np.array([np.mean(values) for values in logs.values()])
 
 
-def _lacking(case: ClaimCase, contrast: Contrast) -> list[str]:
-    return [
-        case.lacks(setting, slug)
-        for setting in contrast.here + contrast.there
-        for slug in (contrast.one, contrast.reference)
-        if not case.has(setting, slug)
-    ]
-
-
-def _p(here: Floats, there: Floats) -> float:
-    if min(here.size, there.size) < _FEWEST or np.ptp(np.concatenate([here, there])) == 0.0:
+def _test_contrast(here: Floats, there: Floats) -> float:
+    if min(here.size, there.size) < FEWEST or np.ptp(np.concatenate([here, there])) == 0.0:
         return 1.0
     return float(mannwhitneyu(here, there).pvalue)
 
 
-def _numbers(contrast: Contrast, here: Floats, there: Floats, p: float) -> dict[str, Any]:
-    difference = float(np.median(here) - np.median(there))
-    finding = OPEN if p > LEVEL or difference == 0.0 else FOR if difference > 0.0 else AGAINST
+def _contrast_row(contrast: Contrast, here: Floats, there: Floats, p: float) -> dict[str, Any]:
     return {
         "policy": contrast.one,
         "reference": contrast.reference,
-        "here": list_words(contrast.here),
+        "here": join_words(contrast.here, 4),
         "ratio_here": float(np.exp(np.median(here))),
-        "there": list_words(contrast.there),
+        "there": join_words(contrast.there, 4),
         "ratio_there": float(np.exp(np.median(there))),
         "p": p,
-        "finding": finding,
+        "finding": _finding(p, float(np.median(here) - np.median(there))),
     }
 
 
-# ==== claims.bend
-# Claims on the shape of regret curves: straight over the logarithm of the budget, or convex.
+# bend
 
-# the last tenfold of the budget costs at most 1.67 times what the tenfold before it did
+
+# the last decade of the budget costs at most 1.67 times what the decade before it costs
 _NEARLY = 0.25
-_BEND_TEST = (
+_BEND = (
     "Curvature of mean regret over log budget, (late - early) / (late + early) of the losses in the"
-    " last two decades of the budget; 95% bootstrap interval over repetitions. {rule}"
+    " last two decades of the budget; 95% bootstrap interval over repetitions. "
 )
 _LOG = "For: the interval ends below 0.25 (a line is 0, y = x is 0.82). Against: it begins above."
 _STRAIGHT = "For: the interval lies within ±0.25 (a line is 0). Against: wholly outside."
 _CONVEX = "For: the interval lies above 0. Against: it ends below 0.25."
 
 
-def logarithmic(
-    case: ClaimCase, sentence: Sentence, settings: Sequence[str], slugs: Sequence[str]
-) -> Claim:
+def logarithmic(evidence: Evidence, curves: Sequence[Curve]) -> Judgement:
     """Judge whether regret grows no faster than the logarithm of the budget."""
-    return _bend_judge(case, sentence, settings, slugs, _LOG, _grows_slowly)
+    return _bend(evidence, curves, _LOG, lambda g: _place(g.low, g.high, _NEARLY))
 
 
-def straight(
-    case: ClaimCase, sentence: Sentence, settings: Sequence[str], slugs: Sequence[str]
-) -> Claim:
+def straight(evidence: Evidence, curves: Sequence[Curve]) -> Judgement:
     """Judge whether the curve is a straight line over the logarithm of the budget."""
-    return _bend_judge(case, sentence, settings, slugs, _STRAIGHT, _is_straight)
+    return _bend(evidence, curves, _STRAIGHT, lambda g: _place(g.low, g.high, _NEARLY, True))
 
 
-def convex(
-    case: ClaimCase, sentence: Sentence, settings: Sequence[str], slugs: Sequence[str]
-) -> Claim:
+def convex(evidence: Evidence, curves: Sequence[Curve]) -> Judgement:
     """Judge whether the curve bends upwards."""
-    return _bend_judge(case, sentence, settings, slugs, _CONVEX, _is_convex)
+    return _bend(
+        evidence,
+        curves,
+        _CONVEX,
+        lambda g: FOR if g.low > 0.0 else AGAINST if g.high <= _NEARLY else OPEN,
+    )
 
 
-def _grows_slowly(g: Growth) -> str:
-    if g.high <= _NEARLY:
-        return FOR
-    return AGAINST if g.low > _NEARLY else OPEN
-
-
-def _is_straight(g: Growth) -> str:
-    if g.low >= -_NEARLY and g.high <= _NEARLY:
-        return FOR
-    return AGAINST if g.low > _NEARLY or g.high < -_NEARLY else OPEN
-
-
-def _is_convex(g: Growth) -> str:
-    if g.low > 0.0:
-        return FOR
-    return AGAINST if g.high <= _NEARLY else OPEN
-
-
-def _bend_judge(
-    case: ClaimCase,
-    sentence: Sentence,
-    settings: Sequence[str],
-    slugs: Sequence[str],
-    words: str,
-    rule: Callable[[Growth], str],
-) -> Claim:
-    test = _BEND_TEST.format(rule=words)
-    if not case.has_decades:
-        return untested(sentence, test, "Too few shares of the budget were noted to see a shape.")
-    wanted = list(product(settings, slugs))
-    absent = [case.lacks(s, slug) for s, slug in wanted if not case.has(s, slug)]
-    absent = list(dict.fromkeys(absent))
-    found = [case.growth(s, slug) for s, slug in wanted if case.has(s, slug)]
+def _bend(
+    evidence: Evidence, curves: Sequence[Curve], words: str, rule: Callable[[Growth], str]
+) -> Judgement:
+    test = _BEND + words
+    if not evidence.has_decades:
+        return untested(test, "Regret was recorded at too few shares of the budget to see a shape.")
+    found = [evidence.growth(*curve) for curve in curves if evidence.has(*curve)]
+    missing = evidence.list_missing(curves)
     if not found:
-        return untested(sentence, test, f"Nothing to judge by.{missing_words(absent)}")
+        return untested(test, NOTHING + missing)
     findings = [rule(g) for g in found]
-    numbers = [_bend_numbers(case, g, finding) for g, finding in zip(found, findings, strict=True)]
-    why = _bend_counted(found, findings) + missing_words(absent)
-    return Claim(*sentence, numbers, test, verdict_of(findings), why)
-
-
-def _bend_counted(found: Sequence[Growth], findings: Sequence[str]) -> str:
-    good, bad = findings.count(FOR), findings.count(AGAINST)
-    pick = AGAINST if bad else (OPEN if good < len(found) else FOR)
-    shown = max(
-        (g for g, f in zip(found, findings, strict=True) if f == pick),
-        key=lambda g: abs(g.curvature),
+    numbers = [_growth_row(evidence, g, f) for g, f in zip(found, findings, strict=True)]
+    kind = AGAINST if AGAINST in findings else OPEN if OPEN in findings else FOR
+    chosen = [g for g, finding in zip(found, findings, strict=True) if finding == kind]
+    shown = max(chosen, key=lambda g: abs(g.curvature))
+    why = (
+        f"{count_findings(findings, 'curves')}. {format_short_label(shown.policy)} on"
+        f" {shown.setting} lost {shown.early:,.0f} in the second-to-last decade of the budget and"
+        f" {shown.late:,.0f} in the last (curvature {shown.low:.2f} to {shown.high:.2f}; median"
+        f" game {shown.typical_curvature:.2f})."
     )
-    return (
-        f"So in {good} of {len(found)} curves, not so in {bad}, unsettled in"
-        f" {len(found) - good - bad}. {spoken_name(shown.policy)} on {shown.setting} lost"
-        f" {shown.early:,.0f} in the tenfold of the budget before the last and {shown.late:,.0f} in"
-        f" the last (curvature {shown.low:.2f} to {shown.high:.2f}; median game"
-        f" {shown.typical_curvature:.2f})."
-    )
+    return Judgement(numbers, test, all_of(findings), why + missing)
 
 
-def _bend_numbers(case: ClaimCase, g: Growth, finding: str) -> dict[str, Any]:
+def _growth_row(evidence: Evidence, g: Growth, finding: str) -> dict[str, Any]:
     return {
         "setting": g.setting,
         "policy": g.policy,
@@ -457,6 +407,69 @@ def _bend_numbers(case: ClaimCase, g: Growth, finding: str) -> dict[str, Any]:
         "curvature_low": g.low,
         "curvature_high": g.high,
         "curvature_of_median": g.typical_curvature,
-        "failed": case.failed(g.setting, g.policy),
+        "failed": evidence.failed_share(g.setting, g.policy),
         "finding": finding,
     }
+
+
+# orders over all settings
+
+
+_CITED = {1: FOR, -1: AGAINST, 0: OPEN, None: OPEN}
+
+
+def published_order(evidence: Evidence, order: Sequence[tuple[str, str]]) -> Judgement:
+    """Judge by our own games where both policies have played, else by the published matrix."""
+    pairs = [Pair(s, *two) for s in played_settings(evidence.result) for two in order]
+    measured = lower(evidence, pairs)
+    findings = [_CITED[PUBLISHED.entry(*two)] for two in order]
+    known = findings.count(FOR)
+    part = "all of it" if known == len(order) else f"{known} of {len(order)}"
+    matrix = f"The published matrix supports {part}."
+    if measured.verdict != UNTESTED:
+        return measured._replace(why=f"{matrix} In our games: {measured.why}")
+    numbers = [
+        {"policy": one, "other": other, "published": PUBLISHED.entry(one, other)}
+        for one, other in order
+    ]
+    slugs = {slug for two in order for slug in two if slug not in evidence.result.policies}
+    absent = ", ".join(sorted(map(format_short_label, slugs)))
+    why = f"{matrix} There are no games of our own to check it: {absent} did not play."
+    test = "Read off the published matrix (Figure 2)."
+    return Judgement(numbers, test, all_of(findings), why)
+
+
+_DOMINANT = (
+    "log(1 + regret) paired by setting and repetition, every setting with equal weight;"
+    " sign-flip test, 5%, Holm's correction over all pairs. The mean is counted by settings."
+)
+
+
+def dominant(evidence: Evidence, slugs: Sequence[str]) -> Judgement:
+    """Judge whether the first policy loses less than all others, over all settings."""
+    names = [slug for slug in dict.fromkeys(slugs) if slug in evidence.result.policies]
+    if slugs[0] not in names or len(names) < 2:
+        return untested(_DOMINANT, "There are not two of these policies in the result.")
+    table = measure_dominance(evidence.result, names)
+    numbers = [
+        {
+            "policy": slugs[0],
+            "other": other,
+            "finding": _CITED[entry],
+            "settings_won": table.settings_won[0][i],
+            "settings_lost": table.settings_won[i][0],
+            "settings": table.settings_shared[0][i],
+        }
+        for i, (other, entry) in enumerate(zip(table.names, table.matrix[0], strict=True))
+        if i and entry is not None
+    ]
+    findings = [str(row["finding"]) for row in numbers]
+    rivals = [format_short_label(str(r["other"])) for r in numbers if r["finding"] != FOR]
+    higher = [format_short_label(str(r["other"])) for r in numbers if r["settings_lost"]]
+    why = f"Lower regret in the typical game than {findings.count(FOR)} of {len(findings)} others."
+    why += f" It is not lower than that of {', '.join(rivals)}." if rivals else ""
+    if higher:
+        why += (
+            f" On some settings its mean is significantly higher than that of {', '.join(higher)}."
+        )
+    return Judgement(numbers, _DOMINANT, all_of(findings), why)

@@ -1,8 +1,7 @@
-"""The one picture for everybody: what share of the possible reward each policy lost."""
+"""Figures that compare policies: shares lost, orders, ratios, failures and speed."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,187 +14,172 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from bursar.errors import BursarError, InvalidInput
 from bursar.estimate import Estimate
 from bursar.formatting import format_percent
-from bursar.paper.analysis import games
-from bursar.paper.analysis.dominance import PUBLISHED, Dominance
-from bursar.paper.analysis.dominance import dominance as measure
-from bursar.paper.analysis.games import failed, spread
-from bursar.paper.analysis.shares import Ratio, overall, ratios, regret_shares
-from bursar.paper.figures import style as choice
+from bursar.paper.analysis.dominance import PUBLISHED, Dominance, measure_dominance
+from bursar.paper.analysis.games import (
+    describe_spread,
+    failed_games,
+    has_games,
+    played_settings,
+    rows_of,
+)
+from bursar.paper.analysis.shares import (
+    RegretRatio,
+    overall_ratio,
+    regret_ratios,
+    regret_shares,
+)
+from bursar.paper.figures.selection import select_policies
 from bursar.paper.figures.style import (
     ACCENT,
+    BLUE,
     FAINT,
     FLOOR,
     INK,
     PALE,
-    RECOMMENDED,
     STYLE,
     WIDTH,
-    bare,
+    add_legend,
+    format_numbers,
+    hide_axis_line,
+    make_grid,
+    widen_limits,
+)
+from bursar.paper.labels import (
+    RECOMMENDED,
     family_colour,
-    grid,
-    is_ours,
-    label,
-    legend,
-    roomy,
-    short,
-    thousands,
+    format_label,
+    format_short_label,
+    is_omega,
 )
 from bursar.problems import Nonstationary
 from bursar.settings import setting as setting_of
 from bursar.simulation.result import Result
 
 __all__ = [
-    "DRAWING",
-    "Loss",
-    "chance",
-    "dominance",
-    "failures",
-    "headline",
-    "losses",
-    "per_million",
-    "ratio_rows",
-    "speed",
+    "OUTCOMES",
+    "draw_dominance",
+    "draw_failures",
+    "draw_headline",
+    "draw_ratios",
+    "draw_speed",
+    "random_regret_share",
+    "rank_policies",
+    "seconds_per_million",
 ]
 
-_CHANCE = "uniform"
+_RANDOM = "uniform"
+
+# what share of the possible reward each policy lost
 
 
-class Loss(NamedTuple):
-    """What a policy lost of the reward that was possible, as a mean over settings."""
-
-    policy: str
-    share: float
-
-
-def losses(result: Result, policies: Sequence[str] | None = None) -> list[Loss]:
+def rank_policies(result: Result, policies: Sequence[str] | None = None) -> dict[str, float]:
     """Return the mean share of the possible reward that each policy lost, the best first."""
-    found = regret_shares(result, list(choice.main(result, policies)))
+    found = regret_shares(result, select_policies(result, policies))
     if found is None:
         raise InvalidInput("no repetition was played by all policies; draw fewer policies")
-    return [Loss(*pair) for pair in zip(found.policies, found.shares, strict=True)]
+    return dict(zip(found.policies, found.shares, strict=True))
 
 
-def chance(result: Result, data: Any = None) -> float | None:
-    """Return the share that choosing arms at random loses: calculated from the true means.
+def random_regret_share(result: Result, data: Any = None) -> float | None:
+    """Return the share that random choice of arms loses, calculated from the true means.
 
-    ``None`` if a setting is not one of the paper's, or its data are not there.
+    ``None`` if a setting is not one of the paper's, or its data are missing.
     """
-    lost = []
-    for name in choice.played(result):
-        played = np.unique(result.repetition[result.setting == _at(result, name)])
+    shares = []
+    for name in played_settings(result):
+        played = np.unique(result.repetition[result.setting == result.settings.index(name)])
         try:
-            problems = [
-                problem for number in played for problem in setting_of(name).problems(number, data)
-            ]
+            problems = [p for number in played for p in setting_of(name).problems(number, data)]
         except BursarError:
             return None
         if any(isinstance(problem, Nonstationary) for problem in problems):
-            return None  # what is random there depends on when
+            return None  # there it depends on the time of a play
         # every arm is played equally often, so costs and rewards simply add up
-        lost.append(
-            np.mean(
-                [1 - p.reward.sum() / p.cost.sum() / (p.reward / p.cost).max() for p in problems]
-            )
-        )
-    return float(np.mean(lost)) if lost else None
+        ratios = [p.reward.sum() / p.cost.sum() / (p.reward / p.cost).max() for p in problems]
+        shares.append(np.mean([1 - ratio for ratio in ratios]))
+    return float(np.mean(shares)) if shares else None
 
 
-def headline(
+@mpl.rc_context(STYLE)
+def draw_headline(
     result: Result, policies: Sequence[str] | None = None, random: float | None = None
 ) -> Figure:
-    """Draw a bar a policy, the best at the top; ``random`` is what :func:`chance` returned."""
-    bars = losses(result, policies)
-    if random is not None and _CHANCE not in [bar.policy for bar in bars]:
-        bars = sorted([*bars, Loss(_CHANCE, random)], key=lambda bar: bar.share)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, 0.32 * len(bars) + 0.9), layout="constrained")
-        panel = figure.subplots()
-        for row, bar in enumerate(bars):
-            _bar(panel, row, bar)
-        panel.set_yticks(range(len(bars)), [_name(bar.policy) for bar in bars])
-        for tick, bar in zip(panel.get_yticklabels(), bars, strict=True):
-            tick.set(color=_colour(bar.policy, INK), weight=_weight(bar.policy))
-        panel.set(xlim=(0.0, max(1.12 * bars[-1].share, 1e-9)), xticks=[])
-        panel.set_ylim(len(bars) - 0.5, -0.5)
-        figure.suptitle("How much of the possible reward each policy lost", x=0.01, ha="left")
-        bare(panel, ("left", "bottom"))
+    """Draw one bar per policy, the best at the top.
+
+    ``random``, of :func:`random_regret_share`, adds a bar unless the policy ``uniform`` played.
+    """
+    shares = rank_policies(result, policies)
+    if random is not None:
+        shares.setdefault(_RANDOM, random)
+    bars = sorted(shares.items(), key=lambda bar: bar[1])
+    figure = Figure(figsize=(WIDTH, 0.32 * len(bars) + 0.9), layout="constrained")
+    panel = figure.subplots()
+    panel.set_yticks(range(len(bars)), [_name_bar(slug) for slug, _ in bars])
+    for row, (tick, (slug, share)) in enumerate(zip(panel.get_yticklabels(), bars, strict=True)):
+        recommended = slug == RECOMMENDED
+        colour = ACCENT if recommended else FAINT if slug == _RANDOM else INK
+        text: Any = {"weight": "bold" if recommended else "normal", "color": colour}
+        panel.barh(
+            row, share, height=0.68, color=ACCENT if recommended else "#9a9a9a",
+            hatch="////" if slug == _RANDOM else None, edgecolor="white", linewidth=0,
+        )  # fmt: skip
+        words = f" {format_percent(share)}"
+        if recommended or row == 0:
+            words = f" lost{words} of what was possible"
+        panel.text(share, row, words, va="center", **text)
+        tick.set(**text)
+    panel.set(xlim=(0.0, max(1.12 * bars[-1][1], 1e-9)), xticks=[])
+    panel.set_ylim(len(bars) - 0.5, -0.5)
+    figure.suptitle("How much of the possible reward each policy lost", x=0.01, ha="left")
+    hide_axis_line(panel, ("left", "bottom"))
     return figure
 
 
-def _bar(panel: Any, row: int, bar: Loss) -> None:
-    panel.barh(
-        row, bar.share, height=0.68, color=_colour(bar.policy, "#9a9a9a"),
-        hatch="////" if bar.policy == _CHANCE else None, edgecolor="white", linewidth=0,
-    )  # fmt: skip
-    words = f" lost {format_percent(bar.share)} of what was possible"
-    if bar.policy != RECOMMENDED and row > 0:
-        words = f" {format_percent(bar.share)}"
-    panel.text(
-        bar.share, row, words,
-        va="center", color=_colour(bar.policy, INK), weight=_weight(bar.policy),
-    )  # fmt: skip
-
-
-def _name(slug: str) -> str:
-    if slug == _CHANCE:
+def _name_bar(slug: str) -> str:
+    if slug == _RANDOM:
         return "choosing at random"
-    return f"{label(slug)} (recommended)" if slug == RECOMMENDED else label(slug)
+    return f"{format_label(slug)} (recommended)" if slug == RECOMMENDED else format_label(slug)
 
 
-def _weight(slug: str) -> str:
-    return "bold" if slug == RECOMMENDED else "normal"
-
-
-def _colour(slug: str, other: str) -> str:
-    if slug == RECOMMENDED:
-        return ACCENT
-    return FAINT if slug == _CHANCE and other == INK else other
-
-
-def _at(result: Result, setting: str) -> int:
-    return result.settings.index(setting)
-
-
-# ==== figures.dominance
-# Who beat whom: in the literature, and in the games of a result (the paper's Fig. 2).
+# who beat whom (the paper's Fig. 2)
 
 _NAMES, _ABOVE, _BELOW = 1.3, 1.45, 0.5  # inches for names at the left and on top, for the legend
 
-# shape says it all; colour only helps, and these two are told apart by everybody
+# the shape is enough; colour only helps, and all readers can tell these two apart
 _MARKS: dict[int | None, dict[str, Any]] = {
-    1: {"marker": "^", "color": "#0072B2", "label": "row lost less than column"},
+    1: {"marker": "^", "color": BLUE, "label": "row lost less than column"},
     -1: {"marker": "v", "color": "#E69F00", "label": "row lost more"},
     0: {"marker": "o", "color": FAINT, "markerfacecolor": "none", "label": "no clear difference"},
     None: {"marker": "_", "color": "#bbbbbb", "label": "not compared"},
 }
 
 
-def dominance(result: Result, published: Dominance = PUBLISHED) -> Figure:
+@mpl.rc_context(STYLE)
+def draw_dominance(result: Result, published: Dominance = PUBLISHED) -> Figure:
     """Draw the published matrix beside that of a result; alone if the result has one policy."""
-    ours = measure(result)
+    ours = measure_dominance(result)
     tables = [(published, "Published, by other papers")]
     if len(ours.names) > 1:
-        tables.append((ours, f"Our runs, {_settings(ours)}"))
+        tables.append((ours, f"Our runs, {_describe_settings(ours)}"))
     cells = sum(len(table.names) for table, _ in tables)
     # laid out by hand: automatic layouts cut what stands above square panels
     cell = min((WIDTH - len(tables) * _NAMES - 0.1) / cells, 0.29)
     high = cell * max(len(table.names) for table, _ in tables) + _ABOVE + _BELOW
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, high))
-        left = 0.0
-        for table, title in tables:
-            side = cell * len(table.names)
-            left += _NAMES
-            box = (left / WIDTH, (high - _ABOVE - side) / high, side / WIDTH, side / high)
-            _matrix(figure.add_axes(box), table, 22.0 * cell)
-            figure.text(box[0], 1.0 - 0.1 / high, title, va="top", weight="bold", fontsize=10.5)
-            left += side
-        handles = [Line2D([], [], linestyle="", markersize=7, **style) for style in _MARKS.values()]
-        figure.legend(handles=handles, loc="lower center", ncols=4, fontsize=9)
+    figure = Figure(figsize=(WIDTH, high))
+    left = 0.0
+    for table, title in tables:
+        side = cell * len(table.names)
+        left += _NAMES
+        box = (left / WIDTH, (high - _ABOVE - side) / high, side / WIDTH, side / high)
+        _draw_matrix(figure.add_axes(box), table, 22.0 * cell)
+        figure.text(box[0], 1.0 - 0.1 / high, title, va="top", weight="bold", fontsize=10.5)
+        left += side
+    handles = [Line2D([], [], linestyle="", markersize=7, **style) for style in _MARKS.values()]
+    figure.legend(handles=handles, loc="lower center", ncols=4, fontsize=9)
     return figure
 
 
-def _matrix(panel: Any, table: Dominance, size: float) -> None:
+def _draw_matrix(panel: Any, table: Dominance, size: float) -> None:
     count = len(table.names)
     for verdict, style in _MARKS.items():
         cells = [
@@ -206,13 +190,13 @@ def _matrix(panel: Any, table: Dominance, size: float) -> None:
         ]
         if cells:
             panel.plot(*zip(*cells, strict=True), linestyle="", markersize=size, zorder=3, **style)
-    names = [short(slug) for slug in table.names]
+    names = [format_short_label(slug) for slug in table.names]
     panel.tick_params(length=0, labeltop=True, labelbottom=False)
     panel.set_xticks(range(count), names, rotation=90, fontsize=9)
     panel.set_yticks(range(count), names, fontsize=9)
     for ticks in (panel.get_xticklabels(), panel.get_yticklabels()):
         for tick, slug in zip(ticks, table.names, strict=True):
-            tick.set(weight="bold" if is_ours(slug) else "normal", color=INK)
+            tick.set(weight="bold" if is_omega(slug) else "normal", color=INK)
     panel.set(xlim=(-0.5, count - 0.5), ylim=(count - 0.5, -0.5))
     edges = [i - 0.5 for i in range(count + 1)]
     panel.vlines(edges, -0.5, count - 0.5, color=PALE, linewidth=0.6)
@@ -221,43 +205,41 @@ def _matrix(panel: Any, table: Dominance, size: float) -> None:
         spine.set_visible(False)
 
 
-def _settings(table: Dominance) -> str:
+def _describe_settings(table: Dominance) -> str:
     return table.settings[0] if len(table.settings) == 1 else f"{len(table.settings)} settings"
 
 
-# ==== figures.ratios
-# What is left of another policy's regret, a row a setting: of its mean and of its worst games.
+# how much of another policy's regret is left, of its mean and of its worst games
 
-_LOWER, _HIGHER = "#0072B2", ACCENT
 _TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 _FINE = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5)  # where the panel is narrow
 _NARROW = 2.5  # from end to end
 
 
-def ratio_rows(
+@mpl.rc_context(STYLE)
+def draw_ratios(
     result: Result, one: str, other: str, settings: Sequence[str] | None = None
 ) -> Figure:
     """Draw the ratios with 95% intervals; blue is surely lower, orange surely higher."""
-    found = ratios(result, one, other, settings)
+    found = regret_ratios(result, one, other, settings)
     if not found:
         raise InvalidInput(f"no setting was played by both {one} and {other}")
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, 1.5 + 0.29 * (len(found) + 1)), layout="constrained")
-        means, tails = figure.subplots(1, 2, sharey=True)
-        _panel(means, [row.mean for row in found], "Mean regret")
-        _panel(tails, [row.tail for row in found], "95th percentile of regret")
-        _last(means, found)
-        names = [row.setting for row in found]
-        means.set_yticks(range(len(names) + 1), [*names, "geometric mean"])
-        means.set_ylim(len(names) + 0.6, -0.6)
-        figure.supxlabel(f"{short(one)} over {short(other)}", fontsize=10)
+    figure = Figure(figsize=(WIDTH, 1.5 + 0.29 * (len(found) + 1)), layout="constrained")
+    means, tails = figure.subplots(1, 2, sharey=True)
+    _draw_ratio_panel(means, [row.mean for row in found], "Mean regret")
+    _draw_ratio_panel(tails, [row.tail for row in found], "95th percentile of regret")
+    _draw_overall(means, found)
+    names = [row.setting for row in found]
+    means.set_yticks(range(len(names) + 1), [*names, "geometric mean"])
+    means.set_ylim(len(names) + 0.6, -0.6)
+    figure.supxlabel(f"{format_short_label(one)} over {format_short_label(other)}", fontsize=10)
     return figure
 
 
-def _panel(panel: Any, found: Sequence[Estimate], title: str) -> None:
+def _draw_ratio_panel(panel: Any, found: Sequence[Estimate], title: str) -> None:
     panel.axvline(1.0, color=FAINT, linewidth=1.0)
     for row, interval in enumerate(found):
-        _point(panel, row, interval, "o")
+        _draw_estimate(panel, row, interval, "o")
     panel.set(title=title, xscale="log")
     low = min(min(one.low for one in found), 0.7)
     high = max(max(one.high for one in found), 1.15)
@@ -270,72 +252,73 @@ def _panel(panel: Any, found: Sequence[Estimate], title: str) -> None:
     panel.tick_params(axis="y", length=0)
 
 
-def _point(panel: Any, row: float, interval: Estimate, mark: str) -> None:
-    colour = {"lower": _LOWER, "higher": _HIGHER, "unclear": FAINT}[interval.compare_to(1.0)]
+def _draw_estimate(panel: Any, row: float, interval: Estimate, mark: str) -> None:
+    colour = {"lower": BLUE, "higher": ACCENT, "unclear": FAINT}[interval.compare_to(1.0)]
     panel.plot([interval.low, interval.high], [row, row], color=colour, linewidth=2.0)
     panel.plot([interval.value], [row], mark, color=colour, markersize=6)
 
 
-def _last(panel: Any, found: Sequence[Ratio]) -> None:
-    whole = overall(found)
+def _draw_overall(panel: Any, found: Sequence[RegretRatio]) -> None:
+    whole = overall_ratio(found)
     row = len(found)
     panel.axhline(row - 0.5, color=FAINT, linewidth=0.6)
-    _point(panel, row, whole, "D")
+    _draw_estimate(panel, row, whole, "D")
     panel.text(
         whole.value, row + 0.42, f"{whole.value:.2f}", ha="center", va="center", color=INK,
         fontsize=8.5,
     )  # fmt: skip
 
 
-# ==== figures.failures
-# How final regret spreads over games, and how many fail: the mean alone does not tell.
+# how final regret spreads over games, and how many fail
 
-_MOST = 500  # dots a row; of more games every n-th by rank is drawn, which keeps the shape
+_MOST = 500  # dots per row; of more games every n-th by rank is drawn, which keeps the shape
 
 
-def failures(result: Result, policies: Sequence[str] | None = None) -> Figure:
-    """Draw final regret a game: dots, middle half, median and mean; failed games at the side."""
-    names = choice.played(result)
+@mpl.rc_context(STYLE)
+def draw_failures(result: Result, policies: Sequence[str] | None = None) -> Figure:
+    """Draw the final regret of each game, its distribution, and the share of failed games."""
+    names = played_settings(result)
     if not names:
         raise InvalidInput("the result has no game to draw; play at least one repetition")
-    shown = choice.main(result, policies)
-    bad = failed(result)
-    with mpl.rc_context(STYLE):
-        height = 0.19 * len(shown) + 0.75
-        figure, panels, free = grid(len(names), height=max(height, 1.6), sharey=True)
-        for panel, name in zip(panels, names, strict=True):
-            _failures_panel(panel, result, name, shown, bad)
-        panels[0].set_yticks(range(len(shown)), [short(slug) for slug in shown], fontsize=8.5)
-        panels[0].set_ylim(len(shown) - 0.4, -0.6)
-        legend(figure, panels, free, _key())
+    shown = select_policies(result, policies)
+    failed = failed_games(result)
+    height = 0.19 * len(shown) + 0.75
+    figure, panels, free = make_grid(len(names), height=max(height, 1.6), sharey=True)
+    for panel, name in zip(panels, names, strict=True):
+        _draw_games(panel, result, name, shown, failed)
+    panels[0].set_yticks(
+        range(len(shown)), [format_short_label(slug) for slug in shown], fontsize=8.5
+    )
+    panels[0].set_ylim(len(shown) - 0.4, -0.6)
+    add_legend(figure, panels, free, _failure_handles())
     return figure
 
 
-def _failures_panel(panel: Any, result: Result, name: str, shown: Sequence[str], bad: Any) -> None:
+def _draw_games(panel: Any, result: Result, name: str, shown: Sequence[str], failed: Any) -> None:
     for verdict, mark in ((False, "."), (True, "x")):
-        _dots(panel, result, name, shown, bad == verdict, mark)
+        _draw_dots(panel, result, name, shown, failed == verdict, mark)
     for row, slug in enumerate(shown):
-        if games.has(result, name, slug):
-            _strip(panel, row, spread(result, name, slug), family_colour(slug))
+        if has_games(result, name, slug):
+            _draw_spread(panel, row, describe_spread(result, name, slug), family_colour(slug))
     panel.set(title=name, xscale="log", xlabel="final regret of a game (log)")
     panel.text(1.0, 1.02, "failed", transform=panel.transAxes, ha="right", fontsize=8, color=FAINT)
     panel.margins(x=0.08)
-    low, high = roomy(*panel.get_xlim())
+    low, high = widen_limits(*panel.get_xlim())
     panel.set_xlim(low, high * (high / low) ** 0.2)  # room for the shares at the right
     panel.xaxis.set_minor_formatter(NullFormatter())
     panel.grid(axis="x")
-    bare(panel)
+    hide_axis_line(panel)
 
 
-def _dots(
+def _draw_dots(
     panel: Any, result: Result, name: str, shown: Sequence[str], which: Any, mark: str
 ) -> None:
-    """Draw games as one collection a panel: rasterising one by one would take long."""
+    """Draw the games of a panel as one collection; rasterising them one by one takes long."""
     lost: list[float] = []
     at: list[int] = []
     shades: list[str] = []
     for row, slug in enumerate(shown):
-        rows = games.rows_of(result, name, slug)
+        rows = rows_of(result, name, slug)
         ranked = np.sort(result.values[rows[which[rows]], -1, 2])
         some = ranked[:: max(1, ranked.size // _MOST)].tolist()
         lost += some
@@ -346,7 +329,7 @@ def _dots(
                       linewidths=0.8, rasterized=True, zorder=1.5)  # fmt: skip
 
 
-def _strip(panel: Any, row: int, facts: dict[str, float], colour: str) -> None:
+def _draw_spread(panel: Any, row: int, facts: dict[str, float], colour: str) -> None:
     p25, median, p75, mean = (max(facts[k], FLOOR) for k in ("p25", "median", "p75", "mean"))
     panel.plot([p25, p75], [row, row], color=colour, linewidth=5, alpha=0.55,
                solid_capstyle="butt")  # fmt: skip
@@ -358,7 +341,7 @@ def _strip(panel: Any, row: int, facts: dict[str, float], colour: str) -> None:
                weight="bold" if share >= 0.05 else "normal")  # fmt: skip
 
 
-def _key() -> list[Line2D]:
+def _failure_handles() -> list[Line2D]:
     marks: list[tuple[dict[str, Any], str]] = [
         ({"marker": ".", "color": FAINT, "linestyle": ""}, "a game"),
         ({"marker": "x", "color": FAINT, "linestyle": ""}, "a game that failed"),
@@ -369,78 +352,74 @@ def _key() -> list[Line2D]:
     return [Line2D([], [], label=words, **style) for style, words in marks]
 
 
-# ==== figures.speed
-# How long a million plays take, by policy.
+# how long a million plays take
 
-DRAWING = "outcomes"  # the "policy" of rows that time the drawing of what arms yield
-
-Rates = dict[str, dict[str, float]]
+OUTCOMES = "outcomes"  # the "policy" of rows that time the drawing of outcomes
 
 
-def per_million(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, float], Rates]:
-    """Return seconds per million plays by policy, and by policy and setting.
+class PolicySpeed(NamedTuple):
+    """Seconds per million plays, over all settings and by setting, and the number of plays."""
 
-    Rows of the same policy and setting add up. The first is all seconds over all plays.
-    """
-    plays: defaultdict[tuple[str, str], float] = defaultdict(float)
-    seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
+    seconds: float
+    by_setting: dict[str, float]
+    plays: float
+
+
+def seconds_per_million(rows: Sequence[Mapping[str, Any]]) -> dict[str, PolicySpeed]:
+    """Return the speed of each policy; rows of the same policy and setting add up."""
+    totals: dict[str, dict[str, list[float]]] = {}
     for row in rows:
-        key = (str(row["policy"]), str(row["setting"]))
-        plays[key] += float(row["plays"])
-        seconds[key] += float(row["seconds"])
-    kept = [key for key in plays if plays[key] > 0.0 and seconds[key] > 0.0]
-    each: Rates = defaultdict(dict)
-    for policy, setting in kept:
-        each[policy][setting] = 1e6 * seconds[policy, setting] / plays[policy, setting]
-    whole = {
-        policy: 1e6
-        * sum(seconds[policy, setting] for setting in each[policy])
-        / sum(plays[policy, setting] for setting in each[policy])
-        for policy in each
-    }
-    return whole, dict(each)
+        settings = totals.setdefault(str(row["policy"]), {})
+        total = settings.setdefault(str(row["setting"]), [0.0, 0.0])
+        total[0] += float(row["seconds"])
+        total[1] += float(row["plays"])
+    speeds = {}
+    for policy, settings in totals.items():
+        timed = {name: total for name, total in settings.items() if min(total) > 0.0}
+        if timed:
+            seconds, plays = (sum(total[i] for total in timed.values()) for i in (0, 1))
+            each = {name: 1e6 * total[0] / total[1] for name, total in timed.items()}
+            speeds[policy] = PolicySpeed(1e6 * seconds / plays, each, plays)
+    return speeds
 
 
-def speed(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw seconds per million plays: a large dot over all settings, a small one each setting.
+@mpl.rc_context(STYLE)
+def draw_speed(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw seconds per million plays: a large dot over all settings, a small one for each.
 
     Rows have ``policy``, ``setting``, ``plays`` and ``seconds``; those of the policy ``outcomes``
-    time the drawing of outcomes, which all policies share, and stand apart at the bottom.
+    time the drawing of outcomes, which all policies share, and are set apart at the bottom.
     """
-    whole, each = per_million(rows)
-    if not whole:
+    speeds = seconds_per_million(rows)
+    if not speeds:
         raise InvalidInput("no time was measured; give rows with plays and seconds above 0")
-    order = sorted((slug for slug in whole if slug != DRAWING), key=whole.__getitem__)
-    order += [DRAWING] * (DRAWING in whole)
-    places = [row + 0.6 * (slug == DRAWING) for row, slug in enumerate(order)]
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, 0.27 * len(order) + 1.3), layout="constrained")
-        panel = figure.subplots()
-        panel.set_xscale("log")
-        for at, slug in zip(places, order, strict=True):
-            _row(panel, at, whole[slug], list(each[slug].values()), family_colour(slug))
-        panel.set_yticks(places, [_speed_name(slug) for slug in order])
-        panel.invert_yaxis()
-        panel.set_title("Seconds that a million plays take")
-        panel.set_xlabel("seconds per million plays (one core, log scale)")
-        panel.margins(x=0.12)
-        panel.set_xlim(roomy(*panel.get_xlim()))
-        panel.grid(axis="x")
-        panel.xaxis.set_minor_formatter(NullFormatter())
-        thousands(panel.xaxis)
-        bare(panel)
+    order = sorted(speeds, key=lambda slug: (slug == OUTCOMES, speeds[slug].seconds))
+    positions = [row + 0.6 * (slug == OUTCOMES) for row, slug in enumerate(order)]
+    figure = Figure(figsize=(WIDTH, 0.27 * len(order) + 1.3), layout="constrained")
+    panel = figure.subplots()
+    panel.set_xscale("log")
+    for at, slug in zip(positions, order, strict=True):
+        _draw_speed_row(panel, at, speeds[slug], family_colour(slug))
+    names = ["drawing outcomes (for all)" if s == OUTCOMES else format_label(s) for s in order]
+    panel.set_yticks(positions, names)
+    panel.invert_yaxis()
+    panel.set_title("Seconds that a million plays take")
+    panel.set_xlabel("seconds per million plays (one core, log scale)")
+    panel.margins(x=0.12)
+    panel.set_xlim(widen_limits(*panel.get_xlim()))
+    panel.grid(axis="x")
+    panel.xaxis.set_minor_formatter(NullFormatter())
+    format_numbers(panel.xaxis)
+    hide_axis_line(panel)
     return figure
 
 
-def _row(panel: Any, at: float, whole: float, each: list[float], colour: str) -> None:
+def _draw_speed_row(panel: Any, at: float, speed: PolicySpeed, colour: str) -> None:
+    each = list(speed.by_setting.values())
     panel.plot([min(each), max(each)], [at, at], color=colour, linewidth=1, alpha=0.5)
     panel.scatter(each, [at] * len(each), s=12, color=colour, alpha=0.55, linewidths=0)
-    panel.scatter(whole, at, s=55, color=colour, zorder=3, linewidths=0)
+    panel.scatter(speed.seconds, at, s=55, color=colour, zorder=3, linewidths=0)
     panel.annotate(
-        f"{whole:.2g} s", (max(*each, whole), at), (7, 0),
+        f"{speed.seconds:.2g} s", (max(*each, speed.seconds), at), (7, 0),
         textcoords="offset points", va="center", color=colour,
     )  # fmt: skip
-
-
-def _speed_name(slug: str) -> str:
-    return "drawing outcomes (for all)" if slug == DRAWING else label(slug)

@@ -14,22 +14,40 @@ from matplotlib.figure import Figure
 from bursar.errors import BursarError, MissingData
 from bursar.files import whole_file
 from bursar.formatting import pluralize
-from bursar.paper.analysis.coverage import coverage as cover
-from bursar.paper.analysis.nonstationary import sweeps
-from bursar.paper.analysis.shares import NEW
+from bursar.paper.analysis.coverage import measure_coverage
+from bursar.paper.analysis.nonstationary import find_sweeps
 from bursar.paper.figures.captions import CAPTIONS
-from bursar.paper.figures.comparison import chance, dominance, failures, headline, ratio_rows, speed
-from bursar.paper.figures.intervals import asymmetry, coverage, density, like_the_papers
-from bursar.paper.figures.regret import bounds, changing, curvature, curves, sensitivity
-from bursar.paper.figures.style import RECOMMENDED, STYLE
+from bursar.paper.figures.comparison import (
+    draw_dominance,
+    draw_failures,
+    draw_headline,
+    draw_ratios,
+    draw_speed,
+    random_regret_share,
+)
+from bursar.paper.figures.intervals import (
+    draw_asymmetry,
+    draw_coverage,
+    draw_density,
+    find_paper_campaign,
+)
+from bursar.paper.figures.regret import (
+    draw_bounds,
+    draw_curvature,
+    draw_nonstationary,
+    draw_regret,
+    draw_sensitivity,
+)
+from bursar.paper.figures.style import STYLE
+from bursar.paper.labels import OWN, RECOMMENDED
 from bursar.problems import Problem
 from bursar.settings import facebook
 from bursar.settings.facebook import Ads
 from bursar.simulation.result import Data, Place, Result
 
-__all__ = ["DrawnFigure", "draw_all", "save"]
+__all__ = ["DrawnFigure", "draw_all", "save_figure"]
 
-Places = Sequence[Place | Problem]
+Settings = Sequence[Place | Problem]
 Rows = Sequence[Mapping[str, Any]]
 
 _DPI = 150
@@ -55,51 +73,53 @@ def draw_all(
     coverage_rows: Rows | None = None,
     progress: Callable[[str, str], None] | None = None,
     about_paper: bool = True,
-    places: Places = (),
+    settings: Settings = (),
 ) -> list[DrawnFigure]:
-    """Draw what can be drawn; the rest is left out with a reason.
+    """Draw each figure that the result has data for, as PNG and SVG.
 
     Parameters
     ----------
     result : Result
         Of any settings and policies.
     folder : Path
-        Where the files go; it is made if it is not there.
+        Where the files go; it is created if it does not exist.
     data : path or Ads, optional
-        The Facebook ads, for the density of a campaign and for what chance and the best
+        The Facebook ads, for the density of a campaign and for what random choice and the best
         policies lose on them.
     timings : sequence of mappings
         Rows of ``policy``, ``setting``, ``plays``, ``seconds``, for the figure of speed.
     coverage_rows : sequence of mappings, optional
-        As of :func:`bursar.paper.analysis.coverage.coverage`, which is called without them.
+        Rows of :func:`bursar.paper.analysis.coverage.measure_coverage`, which is the default.
     progress : callable, optional
-        Told the name of each figure when it is done, and the reason if it was left out, else "".
+        Called with the name of each figure, and the reason if it was left out, else "".
     about_paper : bool
-        Whether to draw what is about the paper and its theory, too.
-    places : sequence of settings and problems
-        What was played; of one's own settings the result has the names only.
+        Whether to include figures about the paper and its theory.
+    settings : sequence of settings and problems
+        What was played; the result has only the names of a user's own settings.
     """
     folder.mkdir(parents=True, exist_ok=True)
     drawn: list[DrawnFigure] = []
-    for name, make in _figures(result, data, timings, coverage_rows, places):
+    for name, make in _figures(result, data, timings, coverage_rows, settings):
         if name in _PAPER and not about_paper:
             continue
         reason = ""
         try:
             figure = make()
-        except BursarError as error:  # what the result has no data for
+        except BursarError as error:  # the result lacks the data
             reason = str(error)
         else:
             title, caption = CAPTIONS[name]
-            files = save(figure, folder, name)
-            drawn.append(DrawnFigure(name, title, caption.format(run=_run(result)), *files))
+            files = save_figure(figure, folder, name)
+            drawn.append(
+                DrawnFigure(name, title, caption.format(run=_describe_run(result)), *files)
+            )
         if progress is not None:
             progress(name, reason)
     return drawn
 
 
-def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
-    """Write a figure as PNG and SVG, under temporary names until they are whole."""
+def save_figure(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
+    """Write a figure as PNG and SVG, under temporary names until they are complete."""
     png, svg = (folder / f"{name}.{kind}" for kind in ("png", "svg"))
     with mpl.rc_context(STYLE):
         figure.draw_without_rendering()
@@ -113,28 +133,28 @@ def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
 
 
 def _figures(
-    result: Result, data: Data, timings: Rows, rows: Rows | None, places: Places
+    result: Result, data: Data, timings: Rows, rows: Rows | None, settings: Settings
 ) -> Iterator[tuple[str, Callable[[], Figure]]]:
-    """Yield name and maker of each figure, in the order of a report."""
-    yield "headline", lambda: headline(result, random=chance(result, data))
-    if sweeps(result):  # worlds that change: the paper's figures say nothing of them
-        yield "changing", lambda: changing(result)
-        yield "speed", lambda: speed(timings)
+    """Yield the name of each figure and a function that draws it, in the order of a report."""
+    yield "headline", lambda: draw_headline(result, random=random_regret_share(result, data))
+    if find_sweeps(result):  # the paper's figures assume that nothing changes
+        yield "changing", lambda: draw_nonstationary(result)
+        yield "speed", lambda: draw_speed(timings)
         return
-    if {NEW, RECOMMENDED} <= set(result.policies):
-        yield "ratios", lambda: ratio_rows(result, NEW, RECOMMENDED)
-    yield "regret", lambda: curves(result, intervals=False, places=places, data=data)
-    yield "regret-intervals", lambda: curves(result, places=places, data=data)
-    yield "regret-medians", lambda: curves(result, statistic="median")
-    yield "failures", lambda: failures(result)
-    yield "dominance", lambda: dominance(result)
-    yield "sensitivity", lambda: sensitivity(result)
-    yield "curvature", lambda: curvature(result)
-    yield "bounds", lambda: bounds(result)
-    yield "coverage", lambda: coverage(cover() if rows is None else rows)
-    yield "asymmetry", asymmetry
-    yield "density", lambda: density(like_the_papers(_ads(data).campaigns()))
-    yield "speed", lambda: speed(timings)
+    if {OWN, RECOMMENDED} <= set(result.policies):
+        yield "ratios", lambda: draw_ratios(result, OWN, RECOMMENDED)
+    yield "regret", lambda: draw_regret(result, intervals=False, settings=settings, data=data)
+    yield "regret-intervals", lambda: draw_regret(result, settings=settings, data=data)
+    yield "regret-medians", lambda: draw_regret(result, statistic="median")
+    yield "failures", lambda: draw_failures(result)
+    yield "dominance", lambda: draw_dominance(result)
+    yield "sensitivity", lambda: draw_sensitivity(result)
+    yield "curvature", lambda: draw_curvature(result)
+    yield "bounds", lambda: draw_bounds(result)
+    yield "coverage", lambda: draw_coverage(measure_coverage() if rows is None else rows)
+    yield "asymmetry", draw_asymmetry
+    yield "density", lambda: draw_density(find_paper_campaign(_ads(data).campaigns()))
+    yield "speed", lambda: draw_speed(timings)
 
 
 def _ads(data: Data) -> Ads:
@@ -146,12 +166,12 @@ def _ads(data: Data) -> Ads:
         if data is not None:
             raise
         raise MissingData(
-            "it shows a campaign of the Facebook ads; give them with --data"
+            "it shows a campaign of the Facebook ads; pass the file with --data"
         ) from None
 
 
-def _run(result: Result) -> str:
-    """Say how much was played, in a sentence."""
+def _describe_run(result: Result) -> str:
+    """Return a sentence on how much was played."""
     settings, repetitions = (np.unique(of).size for of in (result.setting, result.repetition))
     words = [pluralize(settings, "setting"), pluralize(repetitions, "repetition")]
     return f"This run: {' × '.join(words)}, {result.values.shape[0]:,} games."

@@ -1,4 +1,4 @@
-"""How often 99% bounds of reward per cost are exceeded, and how loose they are (Fig. 1)."""
+"""Figures of intervals and arms: bounds (the paper's Fig. 1), asymmetry, and ad campaigns."""
 
 from __future__ import annotations
 
@@ -20,16 +20,21 @@ from bursar.paper.figures.style import (
     PALE,
     STYLE,
     WIDTH,
-    bare,
-    family_colour,
-    grid,
-    percent,
+    format_shares,
+    hide_axis_line,
+    make_grid,
 )
-from bursar.policies import POLICIES
+from bursar.paper.labels import family_colour, format_label
 from bursar.settings.facebook import AdCampaign
 from bursar.validation import Floats
 
-__all__ = ["asymmetry", "coverage", "density", "estimate", "like_the_papers"]
+__all__ = [
+    "draw_asymmetry",
+    "draw_coverage",
+    "draw_density",
+    "estimate_density",
+    "find_paper_campaign",
+]
 
 Row = Mapping[str, Any]
 
@@ -38,43 +43,43 @@ _NAMES = {"ucb-sc": "UCB-SC", "kl-ucb-sc": "KL-UCB-SC"}  # bounds of which the p
 _BAND = 0.62  # of a row's height: where its sample sizes lie, the smallest at the top
 
 
-def coverage(rows: Sequence[Row], level: float = 0.01) -> Figure:
+@mpl.rc_context(STYLE)
+def draw_coverage(rows: Sequence[Row], level: float = 0.01) -> Figure:
     """Draw violations and typical looseness of each bound over sample sizes.
 
-    ``rows`` are those of :func:`bursar.paper.analysis.coverage.coverage`. Filled marks are correct,
-    hollow ones what the published script computes.
+    ``rows`` come from :func:`bursar.paper.analysis.coverage.measure_coverage`. Filled marks are
+    correct, hollow ones what the published script computes.
     """
     if not rows:
-        raise InvalidInput("there are no rows to draw; give those of analysis.coverage.coverage()")
+        raise InvalidInput("there are no rows to draw; give those of measure_coverage()")
     names = list(dict.fromkeys(str(row["bound"]) for row in rows))
     sizes = sorted({int(row["samples"]) for row in rows})
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, 0.56 * len(names) + 1.5), layout="constrained")
-        left, right = figure.subplots(1, 2, sharey=True)
-        for row in rows:
-            at = names.index(row["bound"]) + _BAND * _place(row, sizes)
-            _mark(left, row["violations"], at, row, sizes)
-            if row["tightness_median"] is not None:
-                _mark(right, row["tightness_median"] - 1.0, at, row, sizes)
-        _violations(left, level)
-        _looseness(right, rows, names)
-        for panel in (left, right):
-            panel.grid(axis="x")
-            panel.hlines([i + 0.5 for i in range(len(names) - 1)], 0, 1, color=PALE, linewidth=0.7,
-                         transform=panel.get_yaxis_transform())  # fmt: skip
-            bare(panel)
-        left.set_yticks(range(len(names)), [_name(rows, name) for name in names])
-        left.set_ylim(len(names) - 0.45, -0.55)
-        _legend(figure, sizes)
+    figure = Figure(figsize=(WIDTH, 0.56 * len(names) + 1.5), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    for row in rows:
+        at = names.index(row["bound"]) + _BAND * _offset(row, sizes)
+        _draw_mark(left, row["violations"], at, row, sizes)
+        if row["tightness_median"] is not None:
+            _draw_mark(right, row["tightness_median"] - 1.0, at, row, sizes)
+    _set_violations(left, level)
+    _set_looseness(right, rows, names)
+    for panel in (left, right):
+        panel.grid(axis="x")
+        panel.hlines([i + 0.5 for i in range(len(names) - 1)], 0, 1, color=PALE, linewidth=0.7,
+                     transform=panel.get_yaxis_transform())  # fmt: skip
+        hide_axis_line(panel)
+    left.set_yticks(range(len(names)), [_name_bound(rows, name) for name in names])
+    left.set_ylim(len(names) - 0.45, -0.55)
+    _add_sizes(figure, sizes)
     return figure
 
 
-def _place(row: Row, sizes: list[int]) -> float:
+def _offset(row: Row, sizes: list[int]) -> float:
     """Return where in its row a sample size lies, from -1/2 to 1/2."""
     return sizes.index(row["samples"]) / (len(sizes) - 1) - 0.5 if len(sizes) > 1 else 0.0
 
 
-def _mark(panel: Any, value: float, at: float, row: Row, sizes: list[int]) -> None:
+def _draw_mark(panel: Any, value: float, at: float, row: Row, sizes: list[int]) -> None:
     colour = family_colour(str(row["bound"]))
     hollow = bool(row["as_published"])
     panel.plot(
@@ -84,7 +89,7 @@ def _mark(panel: Any, value: float, at: float, row: Row, sizes: list[int]) -> No
     )  # fmt: skip
 
 
-def _violations(panel: Any, level: float) -> None:
+def _set_violations(panel: Any, level: float) -> None:
     panel.axvline(level, color=INK, linestyle="--", linewidth=1.1, zorder=1)
     panel.set_xscale("symlog", linthresh=level / 10.0, linscale=0.5)
     panel.set_xticks([0.0, level / 10.0, level, 10.0 * level, 1.0 if level > 0.01 else 0.5])
@@ -94,14 +99,14 @@ def _violations(panel: Any, level: float) -> None:
     panel.set_xlabel(f"share of bounds (log from {10.0 * level:g}%)")
     panel.text(level, 1.01, f"{100.0 * level:g}% is allowed", fontsize=8.5, ha="center",
                transform=panel.get_xaxis_transform())  # fmt: skip
-    percent(panel.xaxis)
+    format_shares(panel.xaxis)
 
 
-def _looseness(panel: Any, rows: Sequence[Row], names: list[str]) -> None:
+def _set_looseness(panel: Any, rows: Sequence[Row], names: list[str]) -> None:
     panel.set_xscale("log")
     panel.set_title("Loose: how far above the true ratio", pad=20)
     panel.set_xlabel("median of bound / ratio − 1 (log)")
-    percent(panel.xaxis)
+    format_shares(panel.xaxis)
     for at, name in enumerate(names):
         most = max(r["infinite"] for r in rows if r["bound"] == name and not r["as_published"])
         if most >= 0.02:
@@ -111,13 +116,12 @@ def _looseness(panel: Any, rows: Sequence[Row], names: list[str]) -> None:
     panel.set_xlim(low, high * (high / low) ** 0.2)
 
 
-def _name(rows: Sequence[Row], bound: str) -> str:
+def _name_bound(rows: Sequence[Row], bound: str) -> str:
     kind = next(row["type"] for row in rows if row["bound"] == bound)
-    title = POLICIES[bound].title if bound in POLICIES else _NAMES.get(bound, bound)
-    return f"{title}\n({_TYPES.get(kind, kind)})"
+    return f"{_NAMES.get(bound) or format_label(bound)}\n({_TYPES.get(kind, kind)})"
 
 
-def _legend(figure: Figure, sizes: list[int]) -> None:
+def _add_sizes(figure: Figure, sizes: list[int]) -> None:
     style: Any = {"marker": "o", "linestyle": "", "color": FAINT}
     dots = [Line2D([], [], label=f"n = {n:,}", **style) for n in sizes]
     for i, dot in enumerate(dots):
@@ -128,31 +132,30 @@ def _legend(figure: Figure, sizes: list[int]) -> None:
     )
 
 
-# ==== figures.asymmetry
-# How lopsided the interval of Theorem 1 is around the sample mean.
+# how asymmetric the interval of Theorem 1 is around the sample mean
 
 _SIZES = (1, 10, 100, 1_000, 10_000)
 
 
-def asymmetry(sizes: Sequence[int] = _SIZES, z: float = 3.0) -> Figure:
+@mpl.rc_context(STYLE)
+def draw_asymmetry(sizes: Sequence[int] = _SIZES, z: float = 3.0) -> Figure:
     """Draw the asymmetry over the sample mean: squared, as published, and signed, as defined."""
     # closer at the ends, where curves of large n are steep
     mean = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, 401))
-    with mpl.rc_context(STYLE):
-        figure, panels, _ = grid(2, columns=2, height=3.7)
-        for panel, squared in zip(panels, (True, False), strict=True):
-            for i, n in enumerate(sizes):
-                shade = mpl.colormaps["viridis"](0.9 * (1.0 - (i + 0.5) / len(sizes)))
-                values = theory.asymmetry(mean, n, z, squared=squared)
-                panel.plot(mean, values, color=shade, linewidth=1.8, label=f"n = {n:,}")
-            panel.axhline(0.0, color=FAINT, linewidth=0.6, zorder=1)
-            panel.set(xlabel="sample mean", xlim=(0, 1))
-            panel.grid(axis="y")
-        _asymmetry_name(panels, z)
+    figure, panels, _ = make_grid(2, columns=2, height=3.7)
+    for panel, squared in zip(panels, (True, False), strict=True):
+        for i, n in enumerate(sizes):
+            shade = mpl.colormaps["viridis"](0.9 * (1.0 - (i + 0.5) / len(sizes)))
+            values = theory.asymmetry(mean, n, z, squared=squared)
+            panel.plot(mean, values, color=shade, linewidth=1.8, label=f"n = {n:,}")
+        panel.axhline(0.0, color=FAINT, linewidth=0.6, zorder=1)
+        panel.set(xlabel="sample mean", xlim=(0, 1))
+        panel.grid(axis="y")
+    _set_asymmetry(panels, z)
     return figure
 
 
-def _asymmetry_name(panels: Sequence[Any], z: float) -> None:
+def _set_asymmetry(panels: Sequence[Any], z: float) -> None:
     panels[0].set(title="As published: the square", ylabel="asymmetry squared", ylim=(-0.02, 1.02))
     panels[0].legend(loc="upper center", fontsize=9, title=f"samples (z = {z:g})")
     panels[1].set(
@@ -162,21 +165,20 @@ def _asymmetry_name(panels: Sequence[Any], z: float) -> None:
     )
 
 
-# ==== figures.density
-# Where the arms of an ad campaign lie: density of mean reward against mean cost.
+# where the arms of an ad campaign lie
 
 _STEPS = 121
 _PAPERS = 33  # arms of the campaign that the paper shows
 
 
-def like_the_papers(campaigns: Sequence[AdCampaign], arms: int = _PAPERS) -> AdCampaign:
+def find_paper_campaign(campaigns: Sequence[AdCampaign], arms: int = _PAPERS) -> AdCampaign:
     """Return the campaign with the number of arms that the paper shows, or the nearest to it."""
     if not campaigns:
         raise InvalidInput("there is no campaign to draw; give the file of the ads")
     return min(campaigns, key=lambda campaign: abs(campaign.arms - arms))
 
 
-def estimate(campaign: AdCampaign) -> tuple[Floats, Floats]:
+def estimate_density(campaign: AdCampaign) -> tuple[Floats, Floats]:
     """Return points of [0, 1] and the Gaussian density of (cost, reward) on their square."""
     line = np.linspace(0.0, 1.0, _STEPS)
     x, y = np.meshgrid(line, line)
@@ -184,29 +186,29 @@ def estimate(campaign: AdCampaign) -> tuple[Floats, Floats]:
     return line, kernel(np.vstack([x.ravel(), y.ravel()])).reshape(x.shape)
 
 
-def density(campaign: AdCampaign) -> Figure:
+@mpl.rc_context(STYLE)
+def draw_density(campaign: AdCampaign) -> Figure:
     """Draw the arms of a campaign as dots over a density of their means, and the best arm."""
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(5.6, 4.4), layout="constrained")
-        panel = figure.subplots()
-        if _spread_out(campaign):
-            line, height = estimate(campaign)
-            shades = panel.contourf(line, line, height, levels=9, cmap="Blues")
-            bar = figure.colorbar(shades, ax=panel, label="density of arms", format="%.2g")
-            bar.outline.set_visible(False)
-        panel.scatter(campaign.cost, campaign.reward, s=16, color=INK, linewidths=0, zorder=3,
-                      clip_on=False)  # fmt: skip
-        _best(panel, campaign)
-        panel.set(
-            xlim=(0, 1), ylim=(0, 1), aspect="equal",
-            xlabel="mean cost of a click (1 = dearest)",
-            ylabel="mean reward of a click (1 = best)",
-            title=f"{campaign.arms} ads of campaign {campaign.name}",
-        )  # fmt: skip
+    figure = Figure(figsize=(5.6, 4.4), layout="constrained")
+    panel = figure.subplots()
+    if _has_density(campaign):
+        line, height = estimate_density(campaign)
+        shades = panel.contourf(line, line, height, levels=9, cmap="Blues")
+        bar = figure.colorbar(shades, ax=panel, label="density of arms", format="%.2g")
+        bar.outline.set_visible(False)
+    panel.scatter(campaign.cost, campaign.reward, s=16, color=INK, linewidths=0, zorder=3,
+                  clip_on=False)  # fmt: skip
+    _mark_best(panel, campaign)
+    panel.set(
+        xlim=(0, 1), ylim=(0, 1), aspect="equal",
+        xlabel="mean cost of a click (1 = highest)",
+        ylabel="mean reward of a click (1 = best)",
+        title=f"{campaign.arms} ads of campaign {campaign.name}",
+    )  # fmt: skip
     return figure
 
 
-def _best(panel: Any, campaign: AdCampaign) -> None:
+def _mark_best(panel: Any, campaign: AdCampaign) -> None:
     arm = int(np.argmax(campaign.reward / campaign.cost))
     place = campaign.cost[arm], campaign.reward[arm]
     panel.scatter(*place, s=70, facecolor="none", edgecolor=ACCENT, linewidth=1.8, zorder=4,
@@ -218,8 +220,8 @@ def _best(panel: Any, campaign: AdCampaign) -> None:
     )  # fmt: skip
 
 
-def _spread_out(campaign: AdCampaign) -> bool:
-    """Whether the means span a plane: a density of two arms, or of arms on a line, is none."""
+def _has_density(campaign: AdCampaign) -> bool:
+    """Whether the means span a plane; two arms, or arms on a line, have no density."""
     if campaign.arms < 3:
         return False
     return bool(np.linalg.matrix_rank(np.cov(campaign.cost, campaign.reward)) == 2)

@@ -1,7 +1,6 @@
-"""The report: one HTML file that holds all it shows and opens without a network."""
+"""The report: one HTML file that holds everything it shows and opens without a network."""
 
-from bursar.paper.report.build import write_report_file
-from bursar.paper.report.facts import Drawing, ReportData
-from bursar.paper.report.page import page
+from bursar.paper.report.data import ReportData
+from bursar.paper.report.page import render_report, write_report
 
-__all__ = ["Drawing", "ReportData", "page", "write_report_file"]
+__all__ = ["ReportData", "render_report", "write_report"]

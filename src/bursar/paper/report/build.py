@@ -1,4 +1,4 @@
-"""The results folder of a run: table, summary, figures, claims, report, and how it was made."""
+"""The results folder of a run: tables, figures, claims, report, and how it was made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,52 +19,39 @@ import numpy as np
 from bursar.experiments import Experiment, ExperimentRun, text
 from bursar.experiments.cells import code_digest
 from bursar.files import whole_file
-from bursar.paper.analysis.games import spread
-from bursar.paper.claims import as_json, claims
+from bursar.paper.analysis.games import describe_spread
+from bursar.paper.claims import judge_claims
 from bursar.paper.figures.draw import draw_all
-from bursar.paper.report.facts import ReportData
-from bursar.paper.report.page import page
+from bursar.paper.report.data import ReportData
+from bursar.paper.report.page import write_report
 from bursar.problems import Problem
 from bursar.simulation import arrow
 from bursar.simulation.result import Result
 from bursar.version import __version__
 
-__all__ = ["ReportBuilder", "build_report", "summary_rows", "write_report_file"]
-
-# ==== report.write
-# Write the page to a file that is whole or not there.
-
-
-def write_report_file(facts: ReportData, path: Path) -> Path:
-    """Write the report; figures and tables that lie in its folder are linked from it."""
-    text = page(facts, path.parent)
-    with whole_file(path) as partial:
-        partial.write_text(text, encoding="utf-8")
-    return path
-
+__all__ = ["RunRecord", "summarize_games", "write_results"]
 
 _LIBRARIES = ("numpy", "numba", "scipy", "pyarrow", "matplotlib")
 
 
 @dataclass(frozen=True)
-class ReportBuilder:
-    """How a run was made: what was typed, when, and how long it took."""
+class RunRecord:
+    """How a run was made: the command, when it started, and how long it took."""
 
     command: str
     started: datetime
-    began: float  # on the clock that never goes back
+    began: float  # on the monotonic clock
     engine: str
 
-    def facts(self, outcome: ExperimentRun) -> dict[str, Any]:
-        """Return what the report says of the run."""
-        core = sum(float(row["seconds"]) for row in outcome.timings)
+    def to_json(self, outcome: ExperimentRun) -> dict[str, Any]:
+        """Return what the report says about the run."""
         return {
             "started": self.started.isoformat(timespec="seconds"),
-            "seconds": round(time.monotonic() - self.began, 1),  # with all but the page itself
-            "core_seconds": core,
+            "seconds": round(time.monotonic() - self.began, 1),  # all but the page itself
+            "core_seconds": sum(float(row["seconds"]) for row in outcome.timings),
             "cores": os.cpu_count() or 1,
             "engine": self.engine,
-            "machine": _machine(),
+            "machine": _describe_machine(),
             "python": platform.python_version(),
             "versions": {name: _version(name) for name in _LIBRARIES},
             "bursar": __version__,
@@ -76,103 +63,116 @@ class ReportBuilder:
         }
 
 
-def build_report(
-    what: Experiment,
+def write_results(
+    experiment: Experiment,
     outcome: ExperimentRun,
     folder: Path,
-    making: ReportBuilder,
+    record: RunRecord,
     *,
     about_paper: bool = True,
     advice: Sequence[str] = (),
     notes: Sequence[str] = (),
     progress: Callable[[str], None] = lambda doing: None,
 ) -> ReportData:
-    """Write all that a run is kept for; the report last, since it shows the rest."""
-    result = outcome.result
+    """Write all results of a run to a folder; the report comes last, since it shows the rest."""
+    result, plan = outcome.result, experiment.plan
     progress("writing results.parquet and summary.csv")
     arrow.write(result, folder / "results.parquet")
-    _csv(folder / "summary.csv", summary_rows(result))
-    _text(folder / "experiment.toml", text(what))
+    _write_csv(folder / "summary.csv", summarize_games(result))
+    _write_text(folder / "experiment.toml", text(experiment))
+    data = plan.data if isinstance(plan.data, str | os.PathLike) else None
+    claims: list[dict[str, Any]] = []
     if about_paper:
         progress("checking the claims")
-    data = what.plan.data if isinstance(what.plan.data, str | os.PathLike) else None
-    found = [as_json(claim) for claim in claims(result, data)] if about_paper else []
-    _text(folder / "claims.json", _json(found))
+        claims = [asdict(claim) for claim in judge_claims(result, data)]
+    _write_text(folder / "claims.json", _dump(claims))
     left_out: list[str] = []
 
-    def drawn(name: str, reason: str) -> None:
-        progress(f"drew {name}" if not reason else f"left out {name}: {reason}")
-        left_out.extend([f"The figure “{name}” is left out: {reason}."] if reason else [])
+    def report_figure(name: str, reason: str) -> None:
+        progress(f"left out {name}: {reason}" if reason else f"drew {name}")
+        if reason:
+            left_out.append(f"The figure “{name}” is left out: {reason}.")
 
     figures = draw_all(
-        result, folder / "figures", data=data, timings=outcome.timings, progress=drawn,
-        about_paper=about_paper, places=what.plan.settings,
-    )  # fmt: skip
-    failures = [failure._asdict() for failure in outcome.failures]
-    made = making.facts(outcome)
-    facts = ReportData(
-        what.title, _declared(what), result, found, figures, outcome.timings, made, failures,
-        [*notes, *_gaps(what, outcome), *left_out], advice,
-    )  # fmt: skip
-    _text(folder / "run.json", _json({"experiment": _declared(what), "run": made}))
+        result,
+        folder / "figures",
+        data=data,
+        timings=outcome.timings,
+        progress=report_figure,
+        about_paper=about_paper,
+        settings=plan.settings,
+    )
+    report = ReportData(
+        title=experiment.title,
+        experiment=_describe_experiment(experiment),
+        result=result,
+        claims=claims,
+        figures=figures,
+        timings=outcome.timings,
+        run=record.to_json(outcome),
+        failures=[failure._asdict() for failure in outcome.failures],
+        notes=[*notes, *_describe_gaps(experiment, outcome), *left_out],
+        advice=advice,
+    )
+    _write_text(folder / "run.json", _dump({"experiment": report.experiment, "run": report.run}))
     progress("writing report.html")
-    write_report_file(facts, folder / "report.html")
-    return facts
+    write_report(report, folder / "report.html")
+    return report
 
 
-def summary_rows(result: Result) -> list[dict[str, Any]]:
-    """Return a row a setting and policy: final regret, its spread, and how often it failed."""
+def summarize_games(result: Result) -> list[dict[str, Any]]:
+    """Return a row for each setting and policy: final regret, its spread, and failed games."""
     rows = []
     for row in result.summary():
         if row["budget_share"] != float(result.shares[-1]):
             continue
-        more = spread(result, row["setting"], row["policy"])
+        more = describe_spread(result, row["setting"], row["policy"])
         quantiles = {f"regret_{key}": more[key] for key in ("p05", "p25", "p75", "p95", "max")}
         rows.append(row | quantiles | {"failed_share": more["failed"]})
     return rows
 
 
-def _declared(what: Experiment) -> dict[str, Any]:
+def _describe_experiment(experiment: Experiment) -> dict[str, Any]:
     """Return the experiment as the report shows it."""
-    todo = what.plan
-    places: list[Any] = []
-    for place in todo.settings:
-        if isinstance(place, Problem):
-            kind = type(place).__name__
-            facts = {"kind": "own", "distribution": kind, "arms": [place.arms], "source": "given"}
-            places.append({"name": place.name or "problem", **facts})
-        else:
-            fields = ("name", "kind", "distribution", "source")
-            places.append({f: getattr(place, f) for f in fields} | {"arms": list(place.arms)})
+    plan = experiment.plan
     return {
-        "name": what.name,
-        "settings": places,
-        "policies": [str(policy) for policy in todo.policies],
-        "repetitions": todo.repetitions,
-        "budget_plays": todo.budget_plays if todo.budget is None else None,
-        "budget": todo.budget,
-        "shares": list(todo.shares),
-        "seed": todo.seed,
-        "overspend": todo.overspend,
-        "data": Path(str(todo.data)).name if isinstance(todo.data, str | os.PathLike) else None,
+        "name": experiment.name,
+        "settings": [_describe_setting(setting) for setting in plan.settings],
+        "policies": [str(policy) for policy in plan.policies],
+        "repetitions": plan.repetitions,
+        "budget_plays": plan.budget_plays if plan.budget is None else None,
+        "budget": plan.budget,
+        "shares": list(plan.shares),
+        "seed": plan.seed,
+        "overspend": plan.overspend,
+        "data": Path(str(plan.data)).name if isinstance(plan.data, str | os.PathLike) else None,
     }
 
 
-def _gaps(what: Experiment, outcome: ExperimentRun) -> list[str]:
-    played = np.unique(outcome.result.setting).size
+def _describe_setting(setting: Any) -> dict[str, Any]:
+    if isinstance(setting, Problem):
+        kind = type(setting).__name__
+        own = {"kind": "own", "distribution": kind, "arms": [setting.arms], "source": "given"}
+        return {"name": setting.name or "problem", **own}
+    fields = ("name", "kind", "distribution", "source")
+    return {f: getattr(setting, f) for f in fields} | {"arms": list(setting.arms)}
+
+
+def _describe_gaps(experiment: Experiment, outcome: ExperimentRun) -> list[str]:
     notes = []
     if outcome.counts.failed:
         notes.append(
-            f"{outcome.counts.failed} of {outcome.counts.total} units failed; what is shown is"
-            " made of the others. Repeat them with --rerun-failed."
+            f"{outcome.counts.failed} of {outcome.counts.total} units failed; the results show the"
+            " others. Repeat the failed ones with --rerun-failed."
         )
-    if played < len(what.plan.settings):
-        notes.append(f"Only {played} of {len(what.plan.settings)} settings have any game.")
+    played, total = np.unique(outcome.result.setting).size, len(experiment.plan.settings)
+    if played < total:
+        notes.append(f"Only {played} of {total} settings have any game.")
     return notes
 
 
-def _machine() -> str:
-    """Return processor and system in a few words; the processor's name is where Linux keeps it."""
+def _describe_machine() -> str:
+    """Return processor and system in a few words; Linux has the processor's name in a file."""
     model = platform.processor() or platform.machine()
     listing = Path("/proc/cpuinfo")
     if listing.is_file():
@@ -188,7 +188,7 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-def _csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def _write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     kept = list(rows)
     with whole_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, kept[0] if kept else ["setting", "policy"])
@@ -196,10 +196,10 @@ def _csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         writer.writerows(kept)
 
 
-def _text(path: Path, content: str) -> None:
+def _write_text(path: Path, content: str) -> None:
     with whole_file(path) as partial:
         partial.write_text(content, encoding="utf-8")
 
 
-def _json(data: Any) -> str:
+def _dump(data: Any) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,152 +1,85 @@
-"""The page as text, from a template that escapes whatever it is given."""
+"""The report as one HTML document, from a template that escapes everything it is given.
+
+Figures are embedded as data, so the page is a single file that opens without a network.
+"""
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from bursar.errors import MissingData
+from bursar.files import whole_file
 from bursar.formatting import format_elapsed
 from bursar.paper.analysis.games import FAILED
-from bursar.paper.figures.style import colours, is_ours
-from bursar.paper.report.facts import (
-    Drawing,
+from bursar.paper.figures.draw import DrawnFigure
+from bursar.paper.labels import format_label, is_omega, line_styles
+from bursar.paper.report.data import (
     ReportData,
-    amount,
-    name,
-    number,
-    percent,
-    setups,
+    format_amount,
+    format_share,
+    format_value,
+    list_setting_rows,
 )
-from bursar.paper.report.summary import write_text
-from bursar.paper.report.tables import counts, finals, matrix, sections, speeds
+from bursar.paper.report.summary import summarize
+from bursar.paper.report.tables import (
+    count_verdicts,
+    group_claims,
+    make_final_tables,
+    make_matrix,
+    make_speed_rows,
+)
 
-__all__ = ["Picture", "ReportLink", "links", "page", "pictures"]
-
-# ==== report.pictures
-# Figures for the page: put into it as data, so that one file is all there is.
+__all__ = ["render_report", "write_report"]
 
 _BOX = re.compile(r'<svg\b[^>]*?\bviewBox="\s*[-\d.e]+[\s,]+[-\d.e]+[\s,]+([\d.e]+)[\s,]+([\d.e]+)')
-_BESIDE = {
+_FILES = {
     "results.parquet": "every game as a table",
-    "summary.csv": "what each policy came to in each setting",
+    "summary.csv": "the final regret of each policy in each setting",
     "claims.json": "the claims with their numbers",
-    "experiment.toml": "what was asked for; bursar run plays it again",
+    "experiment.toml": "the experiment; repeat it with bursar run",
     "run.json": "how it was made",
+}
+_OVERSPEND = {
+    "last": "may cost more than what is left of the budget",
+    "never": "is not made if it could cost more than what is left of the budget",
 }
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A figure as the page shows it."""
-
-    anchor: str
-    name: str
-    title: str
-    caption: str
-    data: str  # a data URI
-    width: int
-    height: int
-    png: str  # a link, or empty
-    svg: str
+def write_report(report: ReportData, path: Path) -> Path:
+    """Write the report, complete or not at all; files in its folder are linked from it."""
+    text = render_report(report, path.parent)
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return path
 
 
-@dataclass(frozen=True)
-class ReportLink:
-    """A file beside the page."""
-
-    address: str
-    text: str
-    about: str
-
-
-def pictures(figures: Sequence[Drawing], folder: Path | None) -> list[Picture]:
-    """Return the figures with their content; files are linked if they lie under ``folder``."""
-    return [_picture(place, one, folder) for place, one in enumerate(figures, start=1)]
-
-
-def _picture(place: int, figure: Drawing, folder: Path | None) -> Picture:
-    try:
-        content = figure.svg.read_bytes()
-    except OSError as error:
-        raise MissingData(
-            f"figure {figure.name!r} has no file {str(figure.svg)!r}; draw the figures again"
-        ) from error
-    width, height = _size(content)
-    return Picture(
-        f"figure-{place}",
-        figure.name,
-        figure.title,
-        figure.caption,
-        f"data:image/svg+xml;base64,{b64encode(content).decode()}",
-        width,
-        height,
-        _address(figure.png, folder),
-        _address(figure.svg, folder),
-    )
-
-
-def links(folder: Path | None) -> list[ReportLink]:
-    """Return the tables that lie beside the page."""
-    found = [(folder / name, about) for name, about in _BESIDE.items()] if folder else []
-    return [
-        ReportLink(_address(path, folder), path.name, about)
-        for path, about in found
-        if path.exists()
-    ]
-
-
-def _address(path: Path, folder: Path | None) -> str:
-    """Return a link from the page to a file, or nothing if it does not lie beside it."""
-    if folder is None or not path.is_file():
-        return ""
-    here, there = folder.resolve(), path.resolve()
-    return quote(there.relative_to(here).as_posix()) if there.is_relative_to(here) else ""
-
-
-def _size(content: bytes) -> tuple[int, int]:
-    """Return width and height, so that nothing jumps while the page loads."""
-    found = _BOX.search(content[:4000].decode("utf-8", "replace"))
-    if found is None:
-        return 960, 600
-    # matplotlib counts in points, a page in pixels
-    return round(float(found[1]) * 4 / 3), round(float(found[2]) * 4 / 3)
-
-
-def page(facts: ReportData, folder: Path | None = None) -> str:
-    """Return the whole report as one HTML document.
-
-    Parameters
-    ----------
-    facts : Facts
-        What the page tells.
-    folder : Path, optional
-        Where it will lie; files in that folder are linked.
-    """
-    tables = finals(facts.result)
+def render_report(report: ReportData, folder: Path | None = None) -> str:
+    """Return the report as HTML, with links to the files in ``folder``, where it will be."""
+    result = report.result
+    tables = make_final_tables(result)
     return _template().render(
-        facts=facts,
-        words=write_text(facts),
-        colours=colours(facts.result.policies),
-        figures=pictures(facts.figures, folder),
-        counts=counts(facts.claims),
-        sections=sections(facts.claims),
-        setups=setups(facts),
+        report=report,
+        summary=summarize(report),
+        colours={slug: colour for slug, (colour, _) in line_styles(result.policies).items()},
+        figures=[_embed(i, figure, folder) for i, figure in enumerate(report.figures, start=1)],
+        verdicts=count_verdicts(report.claims),
+        sections=group_claims(report.claims),
+        settings=list_setting_rows(report),
         tables=tables,
-        matrix=matrix(facts.result, tables),
-        speeds=speeds(facts.timings),
-        made=_made(facts),
-        links=links(folder),
-        totals=_totals(facts),
+        matrix=make_matrix(result, tables),
+        speeds=make_speed_rows(report.timings),
+        origin=_describe_origin(report),
+        files=_list_files(folder),
+        plays=float(result.values[:, -1, 0].sum()),
         failed=FAILED,
     )
 
@@ -160,34 +93,83 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "percent": percent, "policy": name}
-    environment.tests["ours"] = is_ours
+    environment.filters |= {
+        "number": format_value,
+        "percent": format_share,
+        "amount": format_amount,
+        "policy": format_label,
+    }
+    environment.tests["omega"] = is_omega
     return environment.get_template("page.html.jinja")
 
 
-def _totals(facts: ReportData) -> dict[str, str]:
-    result = facts.result
-    return {
-        "games": amount(len(result.setting)),
-        "plays": amount(float(result.values[:, -1, 0].sum())),
-        "policies": amount(len(result.policies)),
-    }
+class EmbeddedFigure(NamedTuple):
+    """A figure as the page shows it; links are empty if the files are elsewhere."""
+
+    anchor: str
+    title: str
+    caption: str
+    data: str  # a data URI
+    size: tuple[int, int]
+    png: str
+    svg: str
 
 
-def _made(facts: ReportData) -> list[tuple[str, str]]:
-    """Return what is needed to judge and repeat the run, as pairs; the unknown is left out."""
-    run, asked = facts.run, facts.experiment
+def _embed(number: int, figure: DrawnFigure, folder: Path | None) -> EmbeddedFigure:
+    try:
+        content = figure.svg.read_bytes()
+    except OSError as error:
+        raise MissingData(
+            f"figure {figure.name!r} has no file {str(figure.svg)!r}; draw the figures again"
+        ) from error
+    return EmbeddedFigure(
+        anchor=f"figure-{number}",
+        title=figure.title,
+        caption=figure.caption,
+        data=f"data:image/svg+xml;base64,{b64encode(content).decode()}",
+        size=_size(content),
+        png=_link(figure.png, folder),
+        svg=_link(figure.svg, folder),
+    )
+
+
+def _size(content: bytes) -> tuple[int, int]:
+    """Return width and height, so that nothing moves while the page loads."""
+    found = _BOX.search(content[:4000].decode("utf-8", "replace"))
+    if found is None:
+        return 960, 600
+    # matplotlib counts in points, a page in pixels
+    return round(float(found[1]) * 4 / 3), round(float(found[2]) * 4 / 3)
+
+
+def _list_files(folder: Path | None) -> list[tuple[str, str, str]]:
+    """Return link, name and description of the tables in the folder of the page."""
+    links = [(_link(folder / name, folder), name) for name in _FILES] if folder else []
+    return [(link, name, _FILES[name]) for link, name in links if link]
+
+
+def _link(path: Path, folder: Path | None) -> str:
+    """Return a link from the page to a file, or nothing if it is not in the page's folder."""
+    if folder is None or not path.is_file():
+        return ""
+    here, there = folder.resolve(), path.resolve()
+    return quote(there.relative_to(here).as_posix()) if there.is_relative_to(here) else ""
+
+
+def _describe_origin(report: ReportData) -> list[tuple[str, str]]:
+    """Return what is needed to judge and repeat the run; what is unknown is left out."""
+    run, asked = report.run, report.experiment
     units = [f"{run[key]:,} {key}" for key in ("done", "cached", "failed") if key in run]
     rows = [
         ("Experiment", asked.get("name")),
         ("Repetitions", asked.get("repetitions")),
         ("Seed", asked.get("seed")),
-        ("Budget", _budget(asked)),
+        ("Budget", _format_budget(asked)),
         ("Last pull", _OVERSPEND.get(str(asked.get("overspend")), asked.get("overspend"))),
         ("Data", asked.get("data")),
-        ("Started", _moment(run.get("started"))),
-        ("Took", _duration(run.get("seconds"))),
-        ("Time of all cores, playing", _duration(run.get("core_seconds"))),
+        ("Started", _format_start(run.get("started"))),
+        ("Duration", _format_seconds(run.get("seconds"))),
+        ("Core time of all plays", _format_seconds(run.get("core_seconds"))),
         ("Units of work", ", ".join(units)),
         ("Machine", run.get("machine")),
         ("Cores", run.get("cores")),
@@ -200,26 +182,20 @@ def _made(facts: ReportData) -> list[tuple[str, str]]:
     return [(what, str(value)) for what, value in rows if value not in (None, "")]
 
 
-_OVERSPEND = {
-    "last": "may cost more than is left in the purse",
-    "never": "is not made if it could cost more than is left in the purse",
-}
-
-
-def _budget(asked: Mapping[str, Any]) -> str | None:
+def _format_budget(asked: Mapping[str, Any]) -> str | None:
     if asked.get("budget") is not None:
-        return f"{number(asked['budget'])} for each problem"
+        return f"{format_value(asked['budget'])} for each problem"
     if asked.get("budget_plays") is None:
         return None
-    return f"{number(asked['budget_plays'])} × the mean cost of the cheapest arm"
+    return f"{format_value(asked['budget_plays'])} × the mean cost of the cheapest arm"
 
 
-def _duration(seconds: float | None) -> str | None:
+def _format_seconds(seconds: float | None) -> str | None:
     return None if seconds is None else format_elapsed(seconds, 1)
 
 
-def _moment(started: Any) -> str | None:
-    """Return an ISO time as people write it; anything else stays as it is."""
+def _format_start(started: Any) -> str | None:
+    """Return an ISO time in words; anything else stays as it is."""
     try:
         return datetime.fromisoformat(str(started)).strftime("%d %B %Y, %H:%M %Z").strip()
     except ValueError:

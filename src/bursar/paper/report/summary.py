@@ -1,218 +1,231 @@
-"""The summary in plain words, made from the numbers."""
+"""The summary of a report in plain words, made from the numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bursar.estimate import Estimate
 from bursar.formatting import join_words
+from bursar.paper.analysis.compare import Comparison
 from bursar.paper.analysis.games import failed_share
-from bursar.paper.analysis.nonstationary import PLAIN, ForgettingVerdict, verdicts
+from bursar.paper.analysis.nonstationary import Sweep, compare_forgetting
 from bursar.paper.analysis.shares import (
-    NEW,
-    Gap,
-    RegretShare,
-    gap,
-    overall,
-    ratios,
+    RegretShares,
+    compare_shares,
+    overall_ratio,
+    regret_ratios,
     regret_shares,
 )
-from bursar.paper.figures import style
-from bursar.paper.figures.style import RECOMMENDED, is_ours, short
-from bursar.paper.report.facts import ReportData, amount, arms_range, percent, points, spoken_label
+from bursar.paper.figures.selection import select_policies
+from bursar.paper.labels import (
+    OWN,
+    RECOMMENDED,
+    format_sentence_label,
+    format_short_label,
+    is_omega,
+)
+from bursar.paper.report.data import (
+    ReportData,
+    format_amount,
+    format_points,
+    format_share,
+    list_setting_rows,
+)
 from bursar.simulation.result import Result
 
-__all__ = ["Block", "ReportText", "describe_nonstationary", "describe_ratios", "write_text"]
+__all__ = ["Summary", "describe_nonstationary", "describe_ratios", "summarize"]
 
 
-@dataclass(frozen=True)
-class Block:
-    """A question that a reader has, and the answer."""
-
-    title: str
-    text: str
-
-
-@dataclass(frozen=True)
-class ReportText:
-    """What the first screen says."""
+class Summary(NamedTuple):
+    """What the first screen says: one sentence, then questions with their answers."""
 
     answer: str
-    blocks: tuple[Block, ...]
-    lost: RegretShare | None
+    blocks: list[tuple[str, str]]
+    shares: RegretShares | None
 
 
-def write_text(facts: ReportData) -> ReportText:
-    """Return the summary of a page."""
-    found = regret_shares(facts.result, style.main(facts.result))
-    problem, regret = (
-        Block("The problem", _problem(facts)),
-        Block("What “lost” means", _regret(facts)),
-    )
+def summarize(report: ReportData) -> Summary:
+    """Return the summary of a report."""
+    found = regret_shares(report.result, select_policies(report.result))
+    blocks = [
+        ("The problem", _explain_problem(report)),
+        ("What “lost” means", _explain_loss(report)),
+    ]
     if found is None:
         answer = "No setting was played to the end by every policy, so nothing can be compared."
-        return ReportText(answer, (problem, regret), None)
-    duel = _duel(found)
-    blocks = [problem, regret, Block("Who lost least", _least(found))]
+        return Summary(answer, blocks, None)
+    duel = _compare_best(found)
+    blocks.append(("Who lost least", _describe_ranking(found)))
     if duel is not None:
-        blocks.append(Block("How sure is that", f"{_sure(duel)} {_stuck(facts, found, duel)}"))
-    return ReportText(_answer(facts, found, duel), tuple(blocks), found)
+        certainty = f"{_describe_certainty(found, duel)} {_describe_failures(report, found, duel)}"
+        blocks.append(("How certain is that", certainty))
+    return Summary(_answer(report, found, duel), blocks, found)
 
 
-def _machine(facts: ReportData) -> str:
-    return "ad" if facts.advice else "machine"
-
-
-def _regret(facts: ReportData) -> str:
-    return (
-        f"Compare each player with one who knew the best {_machine(facts)} from the start and"
-        " played only that. The shortfall is called regret; here it is a share of what that player"
-        " would have won: 0% is perfect, at 100% nothing is won."
-    )
-
-
-def _problem(facts: ReportData) -> str:
-    low, high = arms_range(facts)
-    if facts.advice:
-        count = f"{low} ads" if low == high else f"between {low} and {high} ads a group"
+def _explain_problem(report: ReportData) -> str:
+    arms = [k for row in list_setting_rows(report) for k in row.arms] or [10]
+    low, high = min(arms), max(arms)
+    if report.advice:
+        count = f"{low} ads" if low == high else f"between {low} and {high} ads per group"
         return (
-            f"Think of your ads ({count}) as slot machines and of your budget as one purse. Every"
-            " click costs, some clicks sell, and only spending shows which ad sells most per coin."
+            f"Think of your ads ({count}) as slot machines that share one budget. Every click costs"
+            " money, some clicks sell, and only spending shows which ad sells most per unit spent."
         )
     count = f"{low}" if low == high else f"{low} to {high} of them"
     return (
-        f"Picture a row of slot machines ({count}) and one purse. Each pull costs coins and may pay"
-        " some back; how many is chance, and differs from machine to machine. Only by spending do"
-        " you learn which one pays most per coin. Ads are such machines: clicks cost, some clicks"
-        " sell. A policy is a rule for which machine to pull next."
+        f"Picture a row of slot machines ({count}) and one budget. Each pull costs money and may"
+        " pay some back; both are random and differ from machine to machine. Only by spending do"
+        " you learn which machine pays most per unit spent. Ads are such machines: clicks cost"
+        " money, and some clicks sell. A policy is a rule for which machine to pull next."
     )
 
 
-def _family(slug: str) -> str:
-    """Return whose idea a policy is: the two ω policies are one idea."""
-    return "omega" if is_ours(slug) else slug.partition(":")[0]
+def _explain_loss(report: ReportData) -> str:
+    return (
+        f"Compare each player with one who knew the best {_arm(report)} from the start and played"
+        " only that one. The shortfall is called regret. Here it is a share of what that player"
+        " would have won: 0% is perfect, and at 100% nothing is won."
+    )
 
 
-def _duel(found: RegretShare) -> Gap | None:
-    """Compare the best policy with the best that is another idea."""
+def _arm(report: ReportData) -> str:
+    return "ad" if report.advice else "machine"
+
+
+def _compare_best(found: RegretShares) -> Comparison | None:
+    """Compare the best policy with the best of another family; the ω policies are one family."""
+    families = ["omega" if is_omega(s) else s.partition(":")[0] for s in found.policies]
     best = found.policies[0]
-    others = [slug for slug in found.policies if _family(slug) != _family(best)]
-    return gap(found, best, others[0]) if others else None
+    pairs = zip(found.policies, families, strict=True)
+    others = [slug for slug, family in pairs if family != families[0]]
+    return compare_shares(found, best, others[0]) if others else None
 
 
-def _answer(facts: ReportData, found: RegretShare, duel: Gap | None) -> str:
-    best, share = spoken_label(found.policies[0]), percent(found.shares[0])
+def _answer(report: ReportData, found: RegretShares, duel: Comparison | None) -> str:
+    best, share = format_sentence_label(found.policies[0]), format_share(found.shares[0])
     if duel is None:
         return f"{best} lost {share} of what was possible, on average."
-    other = percent(found.shares[found.policies.index(duel.other)])
-    if duel.sure:
-        whose = ", the paper’s own policy," if is_ours(duel.one) and not facts.advice else ""
+    rival, other = format_sentence_label(duel.other), format_share(found.share(duel.other))
+    if _is_certain(duel):
+        whose = ", the paper’s own policy," if is_omega(duel.one) and not report.advice else ""
         return (
-            f"{best}{whose} spends the purse best: it lost {share} of what was possible;"
-            f" the best of the others, {spoken_label(duel.other)}, lost {other}."
+            f"{best}{whose} makes the best use of the budget: it lost {share} of what was possible;"
+            f" the best of the others, {rival}, lost {other}."
         )
     return (
-        f"{best} and {spoken_label(duel.other)} are too close to call: they lost {share}"
-        f" and {other} of what was possible."
+        f"{best} and {rival} are too close to call: they lost {share} and {other} of what was"
+        " possible."
     )
 
 
-def _least(found: RegretShare) -> str:
-    best, settings = found.policies[0], len(found.settings)
-    places = "one setting" if settings == 1 else f"{settings} settings"
-    text = f"{spoken_label(best)} lost {percent(found.shares[0])}, averaged over {places}"
-    if len(found.policies) == 1:
+def _is_certain(duel: Comparison) -> bool:
+    """Whether interval and test both exclude that the first policy is no better."""
+    return duel.high < 0.0 and duel.verdict == "lower"
+
+
+def _describe_ranking(found: RegretShares) -> str:
+    best, worst = found.policies[0], found.policies[-1]
+    settings = len(found.settings)
+    where = "one setting" if settings == 1 else f"{settings} settings"
+    text = (
+        f"{format_sentence_label(best)} lost {format_share(found.shares[0])}, averaged over {where}"
+    )
+    if worst == best:
         return f"{text}. No other policy played."
     if settings > 1:
         first = int((found.by_setting.argmin(axis=0) == 0).sum())
-        text += f", and the least of all shown here in {first} of them"
+        text += f"; it was the best policy in {first or 'none'} of them"
     return (
-        f"{text}. The worst, {spoken_label(found.policies[-1])}, lost {percent(found.shares[-1])}."
+        f"{text}. The worst, {format_sentence_label(worst)}, lost {format_share(found.shares[-1])}."
     )
 
 
-def _sure(duel: Gap) -> str:
-    other, times = spoken_label(duel.other), duel.repetitions
+def _describe_certainty(found: RegretShares, duel: Comparison) -> str:
+    times = duel.repetitions
     if times < 2:
-        return "Everything was played once only, so luck cannot be told from skill."
-    spread = f"between {points(duel.low)} and {points(duel.high)}"
+        return "Each game was played only once, so chance cannot be told from skill."
+    saved = format_points(found.share(duel.other) - found.share(duel.one))
     text = (
-        f"All was played {amount(times)} times with fresh luck. {spoken_label(duel.one)} lost less than"
-        f" {other} in {duel.wins} of them, by {points(duel.mean)} points of a hundred on average;"
-        f" with 95% confidence the true figure lies {spread}."
+        f"Each game was repeated {format_amount(times)} times with new random outcomes."
+        f" {format_sentence_label(duel.one)} lost less than {format_sentence_label(duel.other)} in"
+        f" {round(duel.wins * times)} of them, by {saved} percentage points on average"
+        f" (95% interval {format_points(-duel.high)} to {format_points(-duel.low)})."
     )
-    if duel.sure:
+    if _is_certain(duel):
         return f"{text} Chance alone does not explain that."
-    return f"{text} That includes no difference at all: more repetitions are needed."
+    return f"{text} No difference at all is possible, too: more repetitions are needed."
 
 
-def _stuck(facts: ReportData, found: RegretShare, duel: Gap) -> str:
-    """Say how often the two stayed on a wrong arm: a mean hides that."""
+def _describe_failures(report: ReportData, found: RegretShares, duel: Comparison) -> str:
+    """Return how often the two stayed on a wrong arm, which a mean hides."""
     one, other = (
-        sum(failed_share(facts.result, setting, slug) for setting in found.settings)
+        sum(failed_share(report.result, setting, slug) for setting in found.settings)
         / len(found.settings)
         for slug in (duel.one, duel.other)
     )
     return (
-        f"{spoken_label(duel.one)} got stuck on a poor {_machine(facts)} in {percent(one)} of its games,"
-        f" {spoken_label(duel.other)} in {percent(other)}."
+        f"{format_sentence_label(duel.one)} got stuck on a poor {_arm(report)} in"
+        f" {format_share(one)} of its games, {format_sentence_label(duel.other)} in"
+        f" {format_share(other)}."
     )
-
-
-# ==== report.changing
-# What a run on worlds that change came to, in sentences.
 
 
 def describe_nonstationary(result: Result) -> list[str]:
-    """Return from which speed on the plain policy loses, a sentence a way and policy."""
-    found = [one for one in verdicts(result) if one.comparisons]
-    asked = sum(len(one.comparisons) for one in found)
+    """Return from which speed of change on the recommended policy loses to each that forgets."""
+    found = [sweep for sweep in compare_forgetting(result) if sweep.comparisons]
+    if not found:
+        return []
+    count = sum(len(sweep.comparisons) for sweep in found)
     note = (
-        f"Each interval is for its comparison alone; {asked} were made, so a few are off by luck."
+        f"Each interval is for its comparison alone; {count} were made, so a few are off by chance."
     )
-    return [*map(_sentence, found), *([note] if found else [])]
+    return [*map(_describe_sweep, found), note]
 
 
-def _sentence(one: ForgettingVerdict) -> str:
-    plain, other = short(PLAIN), short(one.other)
-    words = f"{one.way.capitalize()} worlds: against {other} {plain} "
-    since = one.since
+def _describe_sweep(sweep: Sweep) -> str:
+    other, since = format_short_label(sweep.other), sweep.since
     if since is not None:
-        at = one.speeds[one.comparisons.index(since)]
-        words += (
-            f"loses from {_counted(at, one.unit)} on (there {since.difference:+,.0f} regret,"
-            f" 95% {since.low:+,.0f} to {since.high:+,.0f})"
+        speed = sweep.speeds[sweep.comparisons.index(since)]
+        text = (
+            f"loses to {other} from {_format_speed(speed, sweep.unit)} on (there"
+            f" {since.difference:+,.0f} regret, 95% interval {since.low:+,.0f} to"
+            f" {since.high:+,.0f})"
         )
-    elif one.loses:
-        speeds = join_words([f"{speed:g}" for speed in one.loses])
-        words += f"loses at {speeds} {one.unit} a budget and not clearly at all faster ones"
+    elif sweep.loses:
+        text = (
+            f"loses to {other} at {_join_speeds(sweep.loses)} {sweep.unit} per budget, but not"
+            " clearly at all faster ones"
+        )
     else:
-        words += f"loses at no speed up to {_counted(max(one.speeds), one.unit)}"
-    return words + (
-        f", and wins at {join_words([f'{speed:g}' for speed in one.wins])}." if one.wins else "."
-    )
+        fastest = _format_speed(max(sweep.speeds), sweep.unit)
+        text = f"does not clearly lose to {other} at any speed up to {fastest}"
+    wins = f", and wins at {_join_speeds(sweep.wins)}" if sweep.wins else ""
+    name = format_short_label(RECOMMENDED)
+    return f"In settings of the kind {sweep.change!r}, {name} {text}{wins}."
 
 
-def _counted(amount: float, unit: str) -> str:
-    return f"{amount:g} {unit.removesuffix('s') if amount == 1 else unit} a budget"
+def _format_speed(amount: float, unit: str) -> str:
+    return f"{amount:g} {unit.removesuffix('s') if amount == 1 else unit} per budget"
 
 
-# ==== report.ratios
-# What a new policy leaves of another's regret, in sentences.
+def _join_speeds(speeds: list[float]) -> str:
+    return join_words([f"{speed:g}" for speed in speeds])
 
 
 def describe_ratios(result: Result) -> list[str]:
-    """Return a line a setting and one of all together."""
-    found = ratios(result, NEW, RECOMMENDED)
+    """Return a line for each setting, and one for all together."""
+    found = regret_ratios(result, OWN, RECOMMENDED)
     if not found:
         return []
-    head = f"Regret of {short(NEW)} over that of {short(RECOMMENDED)}, with 95% intervals:"
+    names = f"{format_short_label(OWN)} over that of {format_short_label(RECOMMENDED)}"
     lines = [
-        f"{row.setting:<16} mean {_words(row.mean)}, 95th percentile {_words(row.tail)}"
+        f"{row.setting:<16} mean {_format_ratio(row.mean)},"
+        f" 95th percentile {_format_ratio(row.tail)}"
         for row in found
     ]
-    return [head, *lines, f"{'geometric mean':<16} mean {_words(overall(found))}"]
+    overall = f"{'geometric mean':<16} mean {_format_ratio(overall_ratio(found))}"
+    return [f"Regret of {names}, with 95% intervals:", *lines, overall]
 
 
-def _words(one: Estimate) -> str:
-    return f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
+def _format_ratio(ratio: Estimate) -> str:
+    return f"{ratio.value:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
