@@ -1,0 +1,86 @@
+"""Which files of bursar a call runs: what a reader opens to follow the call from end to end."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from service_app import ARMS, Live
+from starlette.testclient import TestClient
+
+import bursar
+from bursar.service import Service, ServiceConfig, create_app
+from bursar.service.keys import SCOPES
+
+__all__ = ["client_tell_files", "http_ask_files", "traced_files"]
+
+_ROOT = f"{Path(bursar.__file__).parent}/"
+
+
+@contextmanager
+def traced_files(*, all_threads: bool = True) -> Iterator[set[str]]:
+    """Collect the files of bursar whose functions run inside the block.
+
+    This thread is traced, and with ``all_threads`` every thread that starts inside the block. Clear
+    the set to forget what ran before. Importing a module does not count, nor does compiled code,
+    which the profiler does not see.
+    """
+    found: set[str] = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_name != "<module>" and code.co_filename.startswith(_ROOT):
+            found.add(code.co_filename.removeprefix(_ROOT))
+
+    before = sys.getprofile()
+    if all_threads:
+        threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield found
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)
+
+
+def http_ask_files(folder: Path) -> list[str]:
+    """Return the files that run between an HTTP ask and its response, down to the disk.
+
+    The campaign is open and the key is known, as in a service that has been running for a while.
+    """
+    config = ServiceConfig(allowed_hosts=("testserver",))
+    with traced_files() as found:
+        service = Service(f"sqlite:///{folder / 'walk.db'}", config)
+        headers = {"authorization": f"Bearer {service.keys.create(SCOPES)[1]}"}
+        with TestClient(create_app(service), headers=headers) as client:
+            new = {"name": "llm", "budget": "10", "arms": ARMS}
+            assert client.post("/v1/campaigns", json=new).status_code == 201
+            path = "/v1/campaigns/llm/decisions"
+            for _ in ARMS:  # untried arms are chosen by another way than the usual one
+                client.post(path, json={})
+            found.clear()
+            assert client.post(path, json={}).status_code == 201
+            files = sorted(found)
+        service.close()
+    return files
+
+
+def client_tell_files(folder: Path) -> list[str]:
+    """Return the files that run in the thread of a client that reports an outcome."""
+    live = Live(folder / "walk.db")
+    try:
+        with live.client() as http:
+            http.post("/v1/campaigns", json={"name": "llm", "budget": "10", "arms": ARMS})
+        with bursar.Client(live.url, key=live.token) as client:
+            campaign = client.campaign("llm")
+            campaign.tell(campaign.ask(), cost="0.001", reward=1.0)
+            decision = campaign.ask()
+            with traced_files(all_threads=False) as found:
+                campaign.tell(decision, cost="0.001", reward=1.0)
+    finally:
+        live.stop()
+    return sorted(found)
