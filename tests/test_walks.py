@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from walks import client_tell_files, http_ask_files, traced_files
+from walks import http_ask_files, traced_files
 
 from bursar.money import Coin
 
@@ -16,11 +16,6 @@ def test_an_http_ask_runs_at_most_30_files(tmp_path: Path) -> None:
     for part in ("service/middleware.py", "service/routes/decisions.py", "campaign/committer.py",
                  "campaign/state.py", "ledger/chain.py"):  # fmt: skip
         assert part in files
-
-
-def test_a_tell_of_a_client_runs_at_most_7_files(tmp_path: Path) -> None:
-    files = client_tell_files(tmp_path)
-    assert len(files) <= 7, files
 
 
 def test_a_trace_ends_with_its_block() -> None:

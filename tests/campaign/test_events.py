@@ -20,7 +20,7 @@ from bursar.client.decode import decode_sent_event
 from bursar.dashboard.events import GROUPS, EventDescriber, find_group
 from bursar.errors import NewerSchema, PolicyFailed
 from bursar.ledger import Event
-from bursar.service.maintenance import _more as explained_excess
+from bursar.service.maintenance import _excess as explained_excess
 from bursar.service.series import RunningTotals, Series
 
 

@@ -85,8 +85,8 @@ def test_whatever_is_merged_keeps_least_and_most(steps, most, points):
     for event in campaign.events():
         thin.follow(event)
         full.follow(event)
-    everything = full.thinned()
-    few = thin.thinned(points)
+    everything = full.thin()
+    few = thin.thin(points)
     assert len(few) <= points
     assert min(one.low for one in few) == min(one.low for one in everything)
     assert max(one.high for one in few) == max(one.high for one in everything)
@@ -103,7 +103,7 @@ def test_a_shelf_reads_in_pieces_and_then_only_what_is_new():
     campaign.run(lambda arm: ("0.005", 1.0), most=40)
     series = Series()
     assert not series.advance(campaign.store, "llm", piece=30)
-    assert series.flow.seq == 30
+    assert series.totals.seq == 30
     while not series.advance(campaign.store, "llm", piece=30):
         pass
     assert series.as_dict()["spent"][-1] == "0.200000"

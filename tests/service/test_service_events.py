@@ -136,7 +136,7 @@ def test_streams_end_when_the_server_stops(live: Live) -> None:
 
 
 def test_signs_of_life_are_sent_while_nothing_happens(live: Live, monkeypatch: Any) -> None:
-    monkeypatch.setattr("bursar.service.service._BEAT", 0.05)
+    monkeypatch.setattr("bursar.service.service._HEARTBEAT", 0.05)
     with live.client() as client:
         client.post("/v1/campaigns", json=NEW)
         with client.stream("GET", STREAM) as response:

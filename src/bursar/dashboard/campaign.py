@@ -121,7 +121,7 @@ def _load_campaign(service: Service, name: str, view: dict[str, Any]) -> dict[st
         "events": events,
         "describer": EventDescriber(campaign.coin, summary.arms),
         "coin": series.coin,
-        "buckets": series.thinned(_CHART_ROWS),
+        "buckets": series.thin(_CHART_ROWS),
     }
 
 
@@ -157,7 +157,7 @@ async def send_series(service: Service, request: Request) -> Response:
     require(request, "read", name)
     await service.find_campaign(name)
     series = await service.run_in_thread(service.series.get, name)
-    tag = f'"{series.flow.seq}"'
+    tag = f'"{series.totals.seq}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)

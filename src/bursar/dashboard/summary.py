@@ -221,7 +221,7 @@ def is_stuck(decision: Decision, now: datetime) -> bool:
 
 def recent_reward_per_cost(series: Series) -> float | None:
     """Return reward per unit of cost over the last tenth of what was spent."""
-    buckets = series.thinned(400)
+    buckets = series.thin(400)
     if not series.complete or not buckets or buckets[-1].spent <= 0:
         return None
     last = buckets[-1]

@@ -1,4 +1,4 @@
-"""How a service is set up."""
+"""The configuration of a service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 __all__ = ["ServiceConfig"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ServiceConfig:
     """Where a service listens, and what it allows.
 
@@ -17,21 +17,21 @@ class ServiceConfig:
     host, port
         The address.
     allowed_hosts : tuple of str
-        Names that a request may be for, beside the address itself.
+        Host names that requests may use in addition to ``host``.
     require_keys : bool
-        Whether a request needs a key. False is for demos and tests on one machine.
+        Whether requests need a key; False is for demos and tests on one machine.
     body_limit, batch_limit : int
-        Bytes of a body, and of a body with many outcomes.
+        Largest body in bytes, and largest body with many outcomes.
     rate : float
-        Requests a second and key; 0: as many as there are.
+        Requests per second and key; 0 for no limit.
     queue : int
-        Calls of a campaign that may wait for its ledger.
+        Commands of a campaign that may be queued.
     docs_url : str
-        What the type of a problem starts with, such as the address of a page; its code follows.
+        Prefix of the type of a problem, such as the address of a page; the code follows.
     reports : Path or None
         A folder with reports of ``bursar reproduce``.
     secure_cookies : bool
-        Whether cookies go over HTTPS only.
+        Whether cookies are sent over HTTPS only.
     """
 
     host: str = "127.0.0.1"

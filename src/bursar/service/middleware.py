@@ -1,8 +1,9 @@
-"""The guard: every request passes it, on the way in and on the way out.
+"""The middleware: every request passes it on the way in, and every response on the way out.
 
-On the way in it looks at the Host, at where a browser came from, at the key, at how often and how
-much; on the way out it adds the headers that make browsers careful, and writes a line to the log.
-It is plain ASGI and on the path of every ask, so it does little for each: a few µs.
+On the way in it checks the Host header, the key or session, the origin of a browser's request, the
+rate and the size of the body. On the way out it adds security headers and logs the request. It is
+hand-written since library middleware answers in plain text, not with problems, and since it is on
+the path of every ask, where it takes a few µs.
 """
 
 from __future__ import annotations
@@ -20,211 +21,24 @@ from typing import TYPE_CHECKING
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bursar.errors import Forbidden, RateLimited, TooLarge
-from bursar.service.auth import COOKIE
+from bursar.service.auth import COOKIE, SAFE_METHODS
 from bursar.service.keys import ANYONE, Key
-from bursar.service.responses import HTTPProblem, problem_response
+from bursar.service.responses import Headers, HTTPProblem, problem_response
 from bursar.service.telemetry import ACCESS, REQUEST
 
 if TYPE_CHECKING:
     from bursar.service.service import Service
 
-__all__ = [
-    "PAGES",
-    "Guard",
-    "Hosts",
-    "RateLimit",
-    "is_loopback",
-    "is_number",
-    "limit_body",
-    "security_headers",
-]
+__all__ = ["Guard", "Hosts", "RateLimit", "is_loopback"]
 
-# ==== service.body_limit
-# A body that is too long is not read to its end: refused by its length, or on the way.
-
-
-def limit_body(receive: Receive, headers: dict[bytes, bytes], most: int) -> Receive:
-    """Return a receive that refuses more than so many bytes.
-
-    The server below holds senders to the length that they announced, so only a body without one is
-    counted.
-    """
-    length = headers.get(b"content-length")
-    if length is not None:
-        if not length.isdigit() or int(length) > most:
-            raise _too_large(most)
-        return receive
-    if b"transfer-encoding" not in headers:
-        return receive
-    got = 0
-
-    async def counted() -> Message:
-        nonlocal got
-        message = await receive()
-        if message["type"] == "http.request":
-            got += len(message.get("body", b""))
-            if got > most:
-                raise _too_large(most)
-        return message
-
-    return counted
-
-
-def _too_large(most: int) -> TooLarge:
-    return TooLarge(f"the body is longer than {most:,} bytes; send less, or in several requests")
-
-
-# ==== service.hosts
-# The names a service answers to.
-#
-# A page from elsewhere can have its own name lead to this machine (DNS rebinding) and then talk to a
-# service on it as if it were its own. The Host header tells: it has the name the browser was given.
-# An address of numbers is what nobody's name can be, so it may always be used.
-
-_KNOWN = 1000  # spellings that are remembered
-
-
-class Hosts:
-    """Names that requests may be for; ``*`` allows all, for a proxy that checks them."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self._names = {name.lower().rstrip(".") for name in names} | {"localhost"}
-        self._good: set[bytes] = set()
-
-    def allow(self, host: bytes) -> bool:
-        """Tell whether a Host header is one of ours, with any port."""
-        if host in self._good:
-            return True
-        name = _name_of(host.decode("latin-1"))
-        if not name or ("*" not in self._names and name not in self._names and not is_number(name)):
-            return False
-        if len(self._good) < _KNOWN:
-            self._good.add(host)
-        return True
-
-
-def _name_of(host: str) -> str:
-    """Return the name in a Host header without its port, or ``""`` if it is none.
-
-    >>> _name_of("Bursar.example:8321"), _name_of("[::1]:8321"), _name_of("a b")
-    ('bursar.example', '::1', '')
-    """
-    if host.startswith("["):
-        name, bracket, port = host[1:].partition("]")
-        port = port.removeprefix(":")
-        fine = bracket and is_number(name)
-    else:
-        name, _, port = host.partition(":")
-        fine = name.replace("-", "").replace(".", "").replace("_", "").isalnum()
-    return name.lower().rstrip(".") if fine and (not port or port.isdecimal()) else ""
-
-
-def is_number(name: str) -> bool:
-    """Tell whether a name is an address of numbers."""
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    return host.lower() == "localhost" or (is_number(host) and ip_address(host).is_loopback)
-
-
-# ==== service.safety
-# Headers that make browsers careful with what a service sends.
-
-Headers = list[tuple[bytes, bytes]]
-
-PAGES = (
-    b"default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none';"
-    b" form-action 'self'; frame-ancestors 'none'"
-)
-"""What pages may load: files of this service and nothing else, no script or style inside a page."""
-
-_API = b"default-src 'none'; frame-ancestors 'none'"
-_ALWAYS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"same-origin"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
-_DENY = (b"x-frame-options", b"DENY")
-_API_HEADERS = (*_ALWAYS, (b"content-security-policy", _API), _DENY)
-_PAGE_HEADERS = (*_ALWAYS, (b"content-security-policy", PAGES), _DENY)
-_TOO_LARGE = 413
-_NO_STORE = (b"cache-control", b"no-store")
-
-
-def security_headers(path: str, status: int, headers: Headers, request_id: str) -> Headers:
-    """Return the headers of a response with ours; a policy or caching of its own is kept."""
-    named = {name for name, _ in headers}
-    ours: tuple[tuple[bytes, bytes], ...]
-    if b"content-security-policy" in named:
-        ours = _ALWAYS
-    else:
-        ours = _API_HEADERS if path.startswith("/v1/") else _PAGE_HEADERS
-    found = [*headers, *ours, (b"x-request-id", request_id.encode())]
-    if b"cache-control" not in named:
-        found.append(_NO_STORE)
-    if status == _TOO_LARGE:
-        found.append((b"connection", b"close"))  # the rest of the body is not waited for
-    return found
-
-
-# ==== service.rate
-# How often somebody may call: a bucket of tokens a caller, filled steadily, emptied by calls.
-
-_BURST = 2.0  # seconds' worth of calls that may come at once
-_MOST = 10_000  # callers that are remembered
-
-
-class RateLimit:
-    """Buckets of all callers of a process; the longest silent are forgotten, as if full.
-
-    Parameters
-    ----------
-    rate : float
-        Calls a second.
-    """
-
-    def __init__(self, rate: float) -> None:
-        self.rate = rate
-        self._size = max(1.0, rate * _BURST)
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def take(self, caller: str, now: float | None = None) -> None:
-        """Count a call, or refuse it and say how long to wait."""
-        now = time.monotonic() if now is None else now
-        level, then = self._buckets.pop(caller, (self._size, now))
-        level = min(self._size, level + (now - then) * self.rate)
-        self._buckets[caller] = level - 1.0 if level >= 1.0 else level, now
-        if len(self._buckets) > _MOST:
-            self._buckets.popitem(last=False)
-        if level < 1.0:
-            wait = (1.0 - level) / self.rate
-            raise RateLimited(
-                f"more than {self.rate:g} requests a second; wait {wait:.2f} s", retry_after=wait
-            )
-
-
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_MANY = (":batch", ":void", "/campaigns")  # a thousand ids, ten thousand arms
+_BATCHES = (":batch", ":void", "/campaigns")  # ends of paths that take long bodies
 _COOKIE = f"{COOKIE}=".encode()
-_RUN = secrets.token_hex(4)  # so that ids of two processes differ
+_PROCESS = secrets.token_hex(4)  # request ids of two processes differ
 _NUMBERS = itertools.count(1)
-_UNKNOWN = "the key is not known, has expired or was revoked; bursar keys create makes one"
-_NOT_BEARER = "Authorization must be 'Bearer bursar_…'; send the key's whole token"
 
 
 class Guard:
-    """Wraps the application of a service."""
+    """The middleware of a service around its application."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         config = service.config
@@ -235,40 +49,40 @@ class Guard:
         self._rate = RateLimit(config.rate) if config.rate > 0 else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it."""
+        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
-            return  # there are no WebSockets here
+            return  # WebSockets are not supported
         start = perf_counter()
         headers = dict(scope["headers"])
-        request_id = _id_of(headers.get(b"x-request-id"))
+        request_id = _request_id(headers.get(b"x-request-id"))
         scope["bursar.request_id"] = request_id
         scope["bursar.key"] = None
-        mark = REQUEST.set(request_id)
+        context = REQUEST.set(request_id)
         status = 0
 
-        async def out(message: Message) -> None:
+        async def send_safely(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 given = message.get("headers", [])
-                message["headers"] = security_headers(scope["path"], status, given, request_id)
+                message["headers"] = _add_headers(scope["path"], status, given, request_id)
             await send(message)
 
         try:
             await self._check(scope, headers)
             limits = self._config
-            most = limits.batch_limit if scope["path"].endswith(_MANY) else limits.body_limit
-            await self._app(scope, limit_body(receive, headers, most), out)
+            most = limits.batch_limit if scope["path"].endswith(_BATCHES) else limits.body_limit
+            await self._app(scope, _limit_body(receive, headers, most), send_safely)
         except Exception as error:
             if status:
-                raise  # half an answer cannot be taken back
-            await problem_response(error, scope, self._config)(scope, receive, out)
+                raise  # the response has begun
+            await problem_response(error, scope, self._config)(scope, receive, send_safely)
         finally:
             if ACCESS.isEnabledFor(logging.INFO):
-                _log(scope, status, perf_counter() - start)
-            REQUEST.reset(mark)
+                _log_access(scope, status, perf_counter() - start)
+            REQUEST.reset(context)
 
     async def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"")
@@ -276,42 +90,46 @@ class Guard:
             raise HTTPProblem(
                 "bad-host",
                 f"this service is not known as {host.decode('latin-1')!r};"
-                " start it with --allow-host NAME if it should be",
+                " start it with --allow-host NAME to allow the name",
             )
         key: Key | None
         if not self._config.require_keys:
             key = ANYONE
         elif b"authorization" in headers:
-            key = await self._bearer(scope, headers[b"authorization"])
+            key = await self._bearer_key(scope, headers[b"authorization"])
         else:
-            key = await self._session(scope, headers.get(b"cookie", b""))
+            key = await self._session_key(scope, headers.get(b"cookie", b""))
         scope["bursar.key"] = key
-        if scope["method"] not in _SAFE and b"authorization" not in headers:
+        if scope["method"] not in SAFE_METHODS and b"authorization" not in headers:
             origin = headers.get(b"origin")
             if origin is not None and origin.partition(b"://")[2] != host:
                 raise Forbidden(
                     f"a page of {origin.decode('latin-1')!r} may not change anything here;"
-                    " a proxy in between must pass the Host header on"
+                    " a proxy must pass the Host header on"
                 )
         if self._rate is not None:
             client = scope.get("client")
             self._rate.take(f"@{client[0] if client else ''}" if key is None else key.id)
 
-    async def _bearer(self, scope: Scope, value: bytes) -> Key | None:
-        word, _, rest = value.decode("latin-1").partition(" ")
+    async def _bearer_key(self, scope: Scope, value: bytes) -> Key | None:
+        scheme, _, rest = value.decode("latin-1").partition(" ")
         token = rest.strip()
-        if word.lower() != "bearer" or not token:
-            scope["bursar.refusal"] = _NOT_BEARER
+        if scheme.lower() != "bearer" or not token:
+            scope["bursar.refusal"] = (
+                "Authorization must be 'Bearer bursar_…'; send the whole token of the key"
+            )
             return None
         keys = self._service.keys
         if not keys.is_fresh(token):
             await self._service.run_in_thread(keys.ensure_fresh, token)
         key = keys.match(token)
         if key is None:
-            scope["bursar.refusal"] = _UNKNOWN
+            scope["bursar.refusal"] = (
+                "the key is unknown, expired or revoked; bursar keys create makes one"
+            )
         return key
 
-    async def _session(self, scope: Scope, cookies: bytes) -> Key | None:
+    async def _session_key(self, scope: Scope, cookies: bytes) -> Key | None:
         at = cookies.find(_COOKIE)
         if at < 0:
             return None
@@ -327,18 +145,18 @@ class Guard:
         return session.key
 
 
-def _id_of(given: bytes | None) -> str:
-    """Return the caller's id of a request if it is a plain word, else one of our own."""
+def _request_id(given: bytes | None) -> str:
+    """Return the caller's id of a request if it is a plain word, else a new one."""
     if given is not None and len(given) <= 64:
         text = given.decode("latin-1")
         if text.isascii() and text.replace("-", "").replace("_", "").replace(".", "").isalnum():
             return text
-    return f"{_RUN}-{next(_NUMBERS):x}"
+    return f"{_PROCESS}-{next(_NUMBERS):x}"
 
 
-def _log(scope: Scope, status: int, seconds: float) -> None:
-    line = logging.LogRecord(ACCESS.name, logging.INFO, "", 0, "request", None, None)
-    facts = line.facts = {
+def _log_access(scope: Scope, status: int, seconds: float) -> None:
+    record = logging.LogRecord(ACCESS.name, logging.INFO, "", 0, "request", None, None)
+    facts = record.facts = {
         "request_id": scope["bursar.request_id"],
         "method": scope["method"],
         "path": scope["path"],
@@ -354,4 +172,171 @@ def _log(scope: Scope, status: int, seconds: float) -> None:
         facts["decision"] = decision
     if client := scope.get("client"):
         facts["client"] = client[0]
-    ACCESS.handle(line)
+    ACCESS.handle(record)
+
+
+# the body
+
+
+def _limit_body(receive: Receive, headers: dict[bytes, bytes], most: int) -> Receive:
+    """Return a receive that refuses a body of more than ``most`` bytes without reading it whole.
+
+    The server holds clients to the length they announce, so bytes are counted only without one.
+    """
+    length = headers.get(b"content-length")
+    if length is not None:
+        if not length.isdigit() or int(length) > most:
+            raise _too_large(most)
+        return receive
+    if b"transfer-encoding" not in headers:
+        return receive
+    size = 0
+
+    async def receive_counted() -> Message:
+        nonlocal size
+        message = await receive()
+        if message["type"] == "http.request":
+            size += len(message.get("body", b""))
+            if size > most:
+                raise _too_large(most)
+        return message
+
+    return receive_counted
+
+
+def _too_large(most: int) -> TooLarge:
+    return TooLarge(f"the body is longer than {most:,} bytes; send less, or in several requests")
+
+
+# the rate
+
+_BURST = 2.0  # seconds' worth of requests that may come at once
+_CALLERS = 10_000  # callers that are remembered
+
+
+class RateLimit:
+    """A token bucket for each caller; callers that were silent longest are forgotten.
+
+    Parameters
+    ----------
+    rate : float
+        Requests per second.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self._size = max(1.0, rate * _BURST)
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, caller: str, now: float | None = None) -> None:
+        """Count a request, or refuse it and say how long to wait."""
+        now = time.monotonic() if now is None else now
+        level, then = self._buckets.pop(caller, (self._size, now))
+        level = min(self._size, level + (now - then) * self.rate)
+        self._buckets[caller] = level - 1.0 if level >= 1.0 else level, now
+        if len(self._buckets) > _CALLERS:
+            self._buckets.popitem(last=False)
+        if level < 1.0:
+            wait = (1.0 - level) / self.rate
+            raise RateLimited(
+                f"more than {self.rate:g} requests per second; wait {wait:.2f} s", retry_after=wait
+            )
+
+
+# the host
+
+_SPELLINGS = 1000  # Host headers that are remembered
+
+
+class Hosts:
+    """Host names that requests may use; ``*`` allows all, for a proxy that checks them.
+
+    A page of another site can make its own name point to this machine (DNS rebinding), and then
+    call a service here as if it were its own. The Host header still has that name. IP addresses
+    are always allowed, since they cannot be rebound.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = {name.lower().rstrip(".") for name in names} | {"localhost"}
+        self._known: set[bytes] = set()
+
+    def allow(self, host: bytes) -> bool:
+        """Tell whether a Host header has an allowed name, with any port."""
+        if host in self._known:
+            return True
+        name = _host_name(host.decode("latin-1"))
+        if not name or ("*" not in self._names and name not in self._names and not _is_ip(name)):
+            return False
+        if len(self._known) < _SPELLINGS:
+            self._known.add(host)
+        return True
+
+
+def _host_name(host: str) -> str:
+    """Return the name in a Host header without its port, or ``""`` if it is not valid.
+
+    >>> _host_name("Bursar.example:8321"), _host_name("[::1]:8321"), _host_name("a b")
+    ('bursar.example', '::1', '')
+    """
+    if host.startswith("["):
+        name, bracket, port = host[1:].partition("]")
+        port = port.removeprefix(":")
+        valid = bracket and _is_ip(name)
+    else:
+        name, _, port = host.partition(":")
+        valid = name.replace("-", "").replace(".", "").replace("_", "").isalnum()
+    return name.lower().rstrip(".") if valid and (not port or port.isdecimal()) else ""
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    return host.lower() == "localhost" or (_is_ip(host) and ip_address(host).is_loopback)
+
+
+def _is_ip(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+# security headers
+
+_PAGE_POLICY = (
+    b"default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none';"
+    b" form-action 'self'; frame-ancestors 'none'"
+)
+"""Pages may load files of this service only, and contain no inline scripts or styles."""
+
+_API_POLICY = b"default-src 'none'; frame-ancestors 'none'"
+_ALWAYS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_DENY = (b"x-frame-options", b"DENY")
+_API_HEADERS = (*_ALWAYS, (b"content-security-policy", _API_POLICY), _DENY)
+_PAGE_HEADERS = (*_ALWAYS, (b"content-security-policy", _PAGE_POLICY), _DENY)
+_NO_STORE = (b"cache-control", b"no-store")
+
+
+def _add_headers(path: str, status: int, headers: Headers, request_id: str) -> Headers:
+    """Return the headers of a response with ours; it may have its own policy and caching."""
+    names = {name for name, _ in headers}
+    ours: tuple[tuple[bytes, bytes], ...]
+    if b"content-security-policy" in names:
+        ours = _ALWAYS
+    else:
+        ours = _API_HEADERS if path.startswith("/v1/") else _PAGE_HEADERS
+    found = [*headers, *ours, (b"x-request-id", request_id.encode())]
+    if b"cache-control" not in names:
+        found.append(_NO_STORE)
+    if status == 413:
+        found.append((b"connection", b"close"))  # do not wait for the rest of the body
+    return found

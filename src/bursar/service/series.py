@@ -1,4 +1,4 @@
-"""The history of a campaign, thinned out: at most 2,000 buckets, however long the log is."""
+"""The history of a campaign for charts: at most 2,000 buckets, however long the log is."""
 
 from __future__ import annotations
 
@@ -12,45 +12,210 @@ from bursar.campaign.events import (
     ADOPTED,
     ARM_ADDED,
     BUDGET_SET,
-    CONFIRMED,
     CORRECTED,
     CREATED,
-    DEFAULTED,
-    ENDINGS,
+    DECISIONS,
     GRANTS,
-    OUTCOMES,
     RECONCILED,
     RULES,
-    TOLD,
     check_kind,
 )
-from bursar.campaign.records import OPEN, DecisionRecord, load_decision
+from bursar.campaign.records import OPEN, DecisionRecord, make_record
 from bursar.errors import InvalidInput, UnknownCampaign
 from bursar.ledger import Event, Store
 from bursar.money import Coin
 
 __all__ = ["MOST", "Bucket", "RunningTotals", "Series", "SeriesCache"]
 
-# ==== service.flow
-# The flow of money in a log: sums that follow each event, with little memory.
+MOST = 2000
+_FINEST = 1000  # width of the first buckets in µs
+_NAMED = 30  # arms with columns of their own, those with the most asks
+_CHANGES = 500  # changes of money and rules that are kept, the newest
+_MARKED = frozenset((*RULES, ADOPTED, CORRECTED))  # kinds of those changes
+_PIECE = 20_000  # events that one step reads from the log
+_COUNTED = ("observed", "defaulted")  # states of rewards that are part of the sum
+
+
+class SeriesCache:
+    """The series of all campaigns of a store, each built when it is first needed."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._series: dict[str, Series] = {}
+        self._lock = threading.Lock()
+
+    def get(self, name: str, pieces: int = 50) -> Series:
+        """Return the series of a campaign after reading new events, up to a number of pieces.
+
+        Its attribute ``complete`` is false if the log goes on; call again for the rest.
+        """
+        with self._lock:
+            series = self._series.setdefault(name, Series())
+        try:
+            for _ in range(pieces):
+                if series.advance(self.store, name):
+                    break
+        except UnknownCampaign:
+            self._series.pop(name, None)  # do not keep names of campaigns that do not exist
+            raise
+        return series
+
+
+class Series:
+    """The history of one campaign, which follows its log as that grows.
+
+    Buckets are equally wide in time. When there are too many, neighbours are merged and the width
+    doubles. Times without events have no bucket. The newest changes of money and rules, which are
+    rare in a long log, are kept in ``changes``.
+
+    Parameters
+    ----------
+    most : int
+        Buckets to keep.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        if most < 2:
+            raise InvalidInput(f"a series needs 2 buckets or more, got {most!r}")
+        self.most, self.width = most, _FINEST
+        self.totals = RunningTotals()
+        self.coin = Coin()
+        self.complete = False
+        self.buckets: dict[int, Bucket] = {}
+        self.changes: deque[Event] = deque(maxlen=_CHANGES)
+        self._lock = threading.Lock()
+
+    def advance(self, store: Store, name: str, piece: int = _PIECE) -> bool:
+        """Read the next events of the log, a piece at most; return whether the log ended."""
+        with self._lock:
+            read = 0
+            for event, _ in islice(store.read(name, self.totals.seq), piece):
+                self.follow(event)
+                read += 1
+            self.complete = read < piece
+            return self.complete
+
+    def follow(self, event: Event) -> None:
+        """Apply the next event of the log."""
+        if event.kind == CREATED:
+            self.coin = Coin(**event.body["config"]["coin"])
+        self.totals.follow(event)
+        if event.kind in _MARKED:
+            self.changes.append(event)
+        number = event.ts // self.width
+        bucket = self.buckets.get(number)
+        if bucket is None:
+            bucket = self.buckets[number] = Bucket.of(self.totals)
+        else:
+            bucket.add(self.totals)
+        if event.kind in GRANTS:
+            bucket.arms[event.body["arm"]] += 1
+        while len(self.buckets) > self.most:
+            self.widen()
+
+    def widen(self) -> None:
+        """Double the width of the buckets."""
+        self.width *= 2
+        merged: dict[int, Bucket] = {}
+        for number, bucket in self.buckets.items():
+            earlier = merged.setdefault(number // 2, bucket)
+            if earlier is not bucket:
+                earlier.merge(bucket)
+        self.buckets = merged
+
+    def thin(self, points: int = MOST) -> list[Bucket]:
+        """Return a limited number of buckets; neighbours are merged, extremes are kept."""
+        with self._lock:
+            buckets = [replace(one, arms=one.arms.copy()) for one in self.buckets.values()]
+        group = -(-len(buckets) // max(points, 1))
+        found: list[Bucket] = []
+        for number, one in enumerate(buckets):
+            if number % group:
+                found[-1].merge(one)
+            else:
+                found.append(one)
+        return found
+
+    def as_dict(self, points: int = MOST) -> dict[str, Any]:
+        """Return the history as columns: times in seconds, money as decimal texts."""
+        if not 2 <= points <= MOST:
+            raise InvalidInput(f"points must be from 2 to {MOST:,}, got {points!r}")
+        rows, money, keys = self.thin(points), self.coin.text, self.totals.arms
+        asks = sum((one.arms for one in rows), start=Counter())
+        named = sorted(sorted(range(len(keys)), key=lambda arm: -asks[arm])[:_NAMED])
+        columns = ("spent", "held", "budget", "low", "high")
+        return {
+            "seq": self.totals.seq,
+            "complete": self.complete,
+            "currency": self.coin.currency,
+            "t": [one.end / 1e6 for one in rows],
+            "start": [one.start / 1e6 for one in rows],
+            **{name: [money(getattr(one, name)) for one in rows] for name in columns},
+            "reward": [one.reward for one in rows],
+            "asks": [one.asks for one in rows],
+            "arms": {keys[arm]: [one.arms[arm] for one in rows] for arm in named},
+            "others": [one.arms.total() - sum(one.arms[arm] for arm in named) for one in rows],
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class Bucket:
+    """A stretch of time: the totals at its end, their extremes, and the asks within it."""
+
+    start: int  # times of its first and last event, in µs
+    end: int
+    spent: int
+    held: int
+    budget: int
+    reward: float
+    asks: int
+    low: int  # least and most of spent + held
+    high: int
+    arms: Counter[int] = field(default_factory=Counter)  # asks by arm
+
+    @classmethod
+    def of(cls, totals: RunningTotals) -> Bucket:
+        """Return the bucket of one event."""
+        used = totals.spent + totals.held
+        return cls(
+            start=totals.ts, end=totals.ts, spent=totals.spent, held=totals.held,
+            budget=totals.budget, reward=totals.reward, asks=totals.asks, low=used, high=used,
+        )  # fmt: skip
+
+    def add(self, totals: RunningTotals) -> None:
+        """Extend it by one event."""
+        used = totals.spent + totals.held
+        self._extend(totals, totals.ts, used, used)
+
+    def merge(self, later: Bucket) -> None:
+        """Extend it by the bucket that follows."""
+        self._extend(later, later.end, later.low, later.high)
+        self.arms.update(later.arms)
+
+    def _extend(self, last: RunningTotals | Bucket, end: int, low: int, high: int) -> None:
+        self.end, self.reward, self.asks = end, last.reward, last.asks
+        self.spent, self.held, self.budget = last.spent, last.held, last.budget
+        self.low, self.high = min(self.low, low), max(self.high, high)
 
 
 class RunningTotals:
-    """Spent, held, budget, reward and asks of a campaign, as its events go by.
+    """The totals of a campaign after each event of its log.
 
-    It remembers open decisions only, so a long log needs no more memory than a short one. After
-    every event the sums are those of the campaign; a test holds them against each other.
+    Only open decisions are kept, so a long log needs no more memory than a short one. After every
+    event the totals equal those of the campaign's state, which a test checks.
 
     Attributes
     ----------
+    seq, ts : int
+        Number and time of the last event.
     budget, spent, held : int
-        Units of money.
+        Money in units.
     reward : float
-        What was brought.
+        Sum of the rewards.
     asks : int
-        Decisions so far.
+        Number of decisions.
     arms : list of str
-        Keys of the arms, in the order they were added.
+        Keys of the arms, in the order in which they were added.
     """
 
     def __init__(self) -> None:
@@ -58,21 +223,15 @@ class RunningTotals:
         self.budget = self.spent = self.held = self.asks = 0
         self.reward = 0.0
         self.arms: list[str] = []
-        self._waiting: dict[str, DecisionRecord] = {}
+        self._open: dict[str, DecisionRecord] = {}
 
     def follow(self, event: Event) -> int:
-        """Take an event into account; return what it adds to the spending of its decision."""
+        """Apply the next event; return what it adds to the spending of its decision."""
         check_kind(event)
         before = self.spent
         kind, body = event.kind, event.body
-        if kind in GRANTS:
-            self._asked(event)
-        elif kind in OUTCOMES:
-            self._told(event)
-        elif kind in ENDINGS:
-            self._ended(event)
-        elif kind == CONFIRMED:
-            self._waiting[event.decision].money = "confirmed"
+        if kind in DECISIONS:
+            self._follow_decision(event)
         elif kind == CREATED:
             self.budget = body["budget"]
             self.arms = [key for key, _ in body["arms"]]
@@ -85,226 +244,22 @@ class RunningTotals:
         self.seq, self.ts = event.seq, event.ts
         return self.spent - before
 
-    def _asked(self, event: Event) -> None:
-        one = load_decision([event])
-        assert one is not None  # it has an event
-        self._waiting[event.decision] = one
-        self.held += one.hold
-        self.asks += 1
-
-    def _told(self, event: Event) -> None:
-        body = event.body
-        one = self._waiting.get(event.decision) or DecisionRecord(**body["was"])
-        if "cost" in body:
-            if one.money in OPEN:
-                self.held -= one.hold
-            self.spent += body["cost"] - one.charged
-            one.charged, one.money = body["cost"], "settled"
-        if "reward" in body:
-            self._rewarded(one, event.kind, body)
-        if one.done:
-            self._waiting.pop(event.decision, None)
-
-    def _rewarded(self, one: DecisionRecord, kind: str, body: dict[str, Any]) -> None:
-        counted = one.rewarded in ("observed", "defaulted") and one.reward is not None
-        if kind == CORRECTED and counted:
-            self.reward -= one.reward or 0.0
-        late = kind == TOLD and body.get("late", False)
-        one.reward = body["reward"]
-        one.rewarded = "late" if late else "defaulted" if kind == DEFAULTED else "observed"
-        if one.reward is not None and not late:
-            self.reward += one.reward
-
-    def _ended(self, event: Event) -> None:
-        one = self._waiting[event.decision]
-        self.held -= one.hold
-        charge = event.body.get("charge", 0)
-        self.spent += charge
-        one.charged += charge
-        one.money = event.kind
-        if one.money != "lapsed" and one.rewarded == "pending":
-            one.rewarded = "none"
-        if one.done:
-            self._waiting.pop(event.decision, None)
-
-
-# ==== service.bucket
-# A stretch of time in the history of a campaign.
-
-
-@dataclass(slots=True)
-class Bucket:
-    """A stretch of time: how money stood at its end, its extremes, and the asks within."""
-
-    start: int  # time of its first and last event, in µs
-    end: int
-    spent: int
-    held: int
-    budget: int
-    reward: float
-    asks: int
-    low: int  # least and most of spent + held
-    high: int
-    arms: Counter[int] = field(default_factory=Counter)  # asks by arm
-
-    @classmethod
-    def at(cls, flow: RunningTotals) -> Bucket:
-        """Return a bucket of one moment."""
-        total = flow.spent + flow.held
-        return cls(
-            flow.ts, flow.ts, flow.spent, flow.held, flow.budget, flow.reward, flow.asks, total,
-            total,
-        )  # fmt: skip
-
-    def stands(self, flow: RunningTotals) -> None:
-        """Take a later moment in: how money stands now."""
-        self.end, self.spent, self.held, self.budget = flow.ts, flow.spent, flow.held, flow.budget
-        self.reward, self.asks = flow.reward, flow.asks
-        total = flow.spent + flow.held
-        self.low, self.high = min(self.low, total), max(self.high, total)
-
-    def take(self, later: Bucket) -> None:
-        """Become one with the bucket that follows: its end, and the extremes of both."""
-        self.end, self.spent, self.held, self.budget = (
-            later.end, later.spent, later.held, later.budget,
-        )  # fmt: skip
-        self.reward, self.asks = later.reward, later.asks
-        self.low, self.high = min(self.low, later.low), max(self.high, later.high)
-        self.arms.update(later.arms)
-
-
-MOST = 2000
-_FINEST = 1000  # µs that the first buckets are wide
-_NAMED = 30  # arms with columns of their own, those with the most asks
-_CHANGES = 500  # of money and rules, the newest
-_MARKED = frozenset((*RULES, ADOPTED, CORRECTED))  # kinds of those changes
-_PIECE = 20_000  # events that one look at the log takes in
-
-
-class Series:
-    """The history of one campaign; follows its log as that grows.
-
-    Buckets are equally wide in time; when there are too many, each takes in its neighbour and the
-    width doubles. Times without events have no bucket. The newest changes of money and rules, which
-    are rare in a long log, are noted on the way (``changes``).
-
-    Parameters
-    ----------
-    most : int
-        Buckets to keep.
-    """
-
-    def __init__(self, most: int = MOST) -> None:
-        if most < 2:
-            raise InvalidInput(f"a series needs 2 buckets or more, got {most!r}")
-        self.most, self.width = most, _FINEST
-        self.flow = RunningTotals()
-        self.coin = Coin()
-        self.complete = False
-        self.buckets: dict[int, Bucket] = {}
-        self.changes: deque[Event] = deque(maxlen=_CHANGES)
-        self._lock = threading.Lock()
-
-    def follow(self, event: Event) -> None:
-        """Take the next event of the log into account."""
-        if event.kind == CREATED:
-            self.coin = Coin(**event.body["config"]["coin"])
-        self.flow.follow(event)
-        if event.kind in _MARKED:
-            self.changes.append(event)
-        place = event.ts // self.width
-        last = self.buckets.get(place)
-        if last is not None:
-            last.stands(self.flow)
-        else:
-            last = self.buckets[place] = Bucket.at(self.flow)
+    def _follow_decision(self, event: Event) -> None:
         if event.kind in GRANTS:
-            last.arms[event.body["arm"]] += 1
-        while len(self.buckets) > self.most:
-            self.widen()
-
-    def widen(self) -> None:
-        """Make buckets twice as wide."""
-        self.width *= 2
-        merged: dict[int, Bucket] = {}
-        for place, bucket in self.buckets.items():
-            before = merged.setdefault(place // 2, bucket)
-            if before is not bucket:
-                before.take(bucket)
-        self.buckets = merged
-
-    def advance(self, store: Store, name: str, piece: int = _PIECE) -> bool:
-        """Read on in the log, a piece at most; return whether that was all there is."""
-        with self._lock:
-            read = 0
-            for event, _ in islice(store.read(name, self.flow.seq), piece):
-                self.follow(event)
-                read += 1
-            self.complete = read < piece
-            return self.complete
-
-    def thinned(self, points: int = MOST) -> list[Bucket]:
-        """Return no more buckets than that many; neighbours are merged, extremes are kept."""
-        with self._lock:
-            kept = [replace(one, arms=one.arms.copy()) for one in self.buckets.values()]
-        together = -(-len(kept) // max(points, 1))
-        found: list[Bucket] = []
-        for number, one in enumerate(kept):
-            if number % together:
-                found[-1].take(one)
-            else:
-                found.append(one)
-        return found
-
-    def as_dict(self, points: int = MOST) -> dict[str, Any]:
-        """Return the history as columns: times in seconds, money as decimal texts."""
-        if not 2 <= points <= MOST:
-            raise InvalidInput(f"points must be from 2 to {MOST:,}, got {points!r}")
-        rows, money = self.thinned(points), self.coin.text
-        total = sum((one.arms for one in rows), start=Counter())
-        named = sorted(sorted(range(len(self.flow.arms)), key=lambda n: -total[n])[:_NAMED])
-        return {
-            "seq": self.flow.seq,
-            "complete": self.complete,
-            "currency": self.coin.currency,
-            "t": [one.end / 1e6 for one in rows],
-            "start": [one.start / 1e6 for one in rows],
-            "spent": [money(one.spent) for one in rows],
-            "held": [money(one.held) for one in rows],
-            "budget": [money(one.budget) for one in rows],
-            "low": [money(one.low) for one in rows],
-            "high": [money(one.high) for one in rows],
-            "reward": [one.reward for one in rows],
-            "asks": [one.asks for one in rows],
-            "arms": {
-                self.flow.arms[number]: [one.arms[number] for one in rows] for number in named
-            },
-            "others": [
-                sum(one.arms.values()) - sum(one.arms[number] for number in named) for one in rows
-            ],
-        }
-
-
-class SeriesCache:
-    """The series of all campaigns of a store, each made when somebody asks for it."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self._series: dict[str, Series] = {}
-        self._lock = threading.Lock()
-
-    def get(self, name: str, pieces: int = 50) -> Series:
-        """Return the series of a campaign, brought up to date as far as so many pieces of the log.
-
-        What ``complete`` says is whether that was the whole log; ask again for the rest.
-        """
-        with self._lock:
-            series = self._series.setdefault(name, Series())
-        try:
-            for _ in range(pieces):
-                if series.advance(self.store, name):
-                    break
-        except UnknownCampaign:
-            self._series.pop(name, None)  # names that anybody makes up are not kept
-            raise
-        return series
+            self._open[event.decision] = one = make_record(event)
+            self.held += one.hold
+            self.asks += 1
+            return
+        one = self._open.get(event.decision) or DecisionRecord(**event.body["was"])
+        was_open, charged, reward = one.money in OPEN, one.charged, one.reward
+        counted = one.rewarded in _COUNTED
+        one.apply(event)
+        if was_open and one.money not in OPEN:
+            self.held -= one.hold
+        self.spent += one.charged - charged
+        if "reward" in event.body and one.rewarded != "late":
+            if event.kind == CORRECTED and counted:
+                self.reward -= reward or 0.0
+            self.reward += one.reward or 0.0
+        if one.done:
+            self._open.pop(event.decision, None)

@@ -1,7 +1,8 @@
-"""What Prometheus may know: counters of this process, and money as the store has it now.
+"""What operators see of a service: metrics for Prometheus, and logs as lines of JSON.
 
-Money is read when somebody asks for it, so it is right whichever of several processes answers;
-counters and times are those of the process, and add up over all of them.
+Amounts of money are read from the store when Prometheus asks, so they are right in every one of
+several processes. Counters and times belong to a process and add up over all of them. A log line
+never contains a secret: tokens, sessions and passwords in URLs are removed from every line.
 """
 
 from __future__ import annotations
@@ -29,66 +30,9 @@ from bursar.version import __version__
 if TYPE_CHECKING:
     from bursar.service.service import Service
 
-__all__ = [
-    "ACCESS",
-    "LEVELS",
-    "REQUEST",
-    "JsonLogFormatter",
-    "Metrics",
-    "configure_logging",
-    "gauges",
-    "scrub",
-]
+__all__ = ["ACCESS", "REQUEST", "JsonLogFormatter", "Metrics", "configure_logging", "scrub"]
 
-# ==== service.money_gauges
-# Money of all campaigns as Prometheus reads it: whole numbers of units, straight from the store.
-#
-# ``bursar_unit_size`` says how much of its currency a unit of a campaign is: multiplied with it,
-# units are money that people read.
-
-
-def gauges(service: Service, coins: dict[str, Coin]) -> Iterable[Metric]:
-    """Return the gauges of money and holds, a series a campaign; coins are kept for next time."""
-    by = ["campaign"]
-    budget = GaugeMetricFamily("bursar_budget_units", "What may be spent", labels=by)
-    spent = GaugeMetricFamily("bursar_spent_units", "What was spent", labels=by)
-    held = GaugeMetricFamily("bursar_held_units", "What open decisions hold", labels=by)
-    available = GaugeMetricFamily("bursar_available_units", "What is left", labels=by)
-    size = GaugeMetricFamily("bursar_unit_size", "A unit, in money", labels=[*by, "currency"])
-    state = GaugeMetricFamily("bursar_campaign_state", "1: it is so now", labels=[*by, "state"])
-    opened = GaugeMetricFamily("bursar_open_holds", "Decisions that hold money", labels=by)
-    oldest = GaugeMetricFamily("bursar_oldest_hold_seconds", "Age of the oldest", labels=by)
-    overrun = CounterMetricFamily("bursar_overrun_units", "What costs exceeded holds by", labels=by)
-    now = time.time()
-    for row in service.store.campaign_rows():
-        name = [row.name]
-        budget.add_metric(name, row.budget)
-        spent.add_metric(name, row.spent)
-        held.add_metric(name, row.held)
-        available.add_metric(name, row.budget - row.spent - row.held)
-        state.add_metric([row.name, row.state], 1)
-        coin = coins.get(row.name) or coins.setdefault(row.name, _coin(service, row.name))
-        size.add_metric([row.name, coin.currency], float(coin.amount(1)))
-        if row.state == "closed" and row.held == 0:
-            continue  # nothing can happen there; its log need not be read
-        try:
-            campaign = service.campaign(row.name)
-        except BursarError:  # one that cannot be read must not hide the others
-            continue
-        [facts] = campaign.execute_batch([load_invariant_data])
-        if isinstance(facts, BaseException):
-            continue
-        opened.add_metric(name, facts.open)
-        age = 0.0 if facts.oldest is None else now - facts.oldest / 1e6
-        oldest.add_metric(name, max(0.0, age))
-        overrun.add_metric(name, facts.overrun)
-    return budget, spent, held, available, size, state, opened, oldest, overrun
-
-
-def _coin(service: Service, name: str) -> Coin:
-    first, _ = next(service.store.read(name))
-    return Config.from_body(first.body["config"]).coin
-
+# metrics
 
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -99,68 +43,60 @@ _KINDS = ("settled", "rewarded", "replayed", "voided", "outcome-conflict")
 class Metrics:
     """Counters of a process, and the text that Prometheus reads.
 
-    Attributes
+    Parameters
     ----------
-    queue : callable
-        Returns how many calls wait for a ledger now, by campaign.
+    queued : callable
+        Returns how many commands are queued now, by campaign.
     """
 
-    def __init__(self) -> None:
-        own = CollectorRegistry()
-        self.queue: Callable[[], Mapping[str, int]] = dict
-        self._registry = own
+    def __init__(self, queued: Callable[[], Mapping[str, int]] = dict) -> None:
+        own = self._registry = CollectorRegistry()
         self._coins: dict[str, Coin] = {}
-        self._asks = Counter("bursar_asks", "Asks by what came of them", ["result"], registry=own)
-        self._told = Counter("bursar_outcomes", "Outcomes by what they did", ["kind"], registry=own)
+        asks = Counter("bursar_asks", "Asks by result", ["result"], registry=own)
+        outcomes = Counter("bursar_outcomes", "Outcomes by kind", ["kind"], registry=own)
         self._commit = Histogram(
-            "bursar_commit_seconds", "Time of a commit", buckets=_SECONDS, registry=own
+            "bursar_commit_seconds", "Duration of a commit", buckets=_SECONDS, registry=own
         )
         self._size = Histogram(
-            "bursar_batch_size", "Calls that shared a commit", buckets=_SIZES, registry=own
+            "bursar_batch_size", "Commands in one commit", buckets=_SIZES, registry=own
         )
         self._sync = Histogram(
             "bursar_fsync_seconds", "Time to make one row durable", buckets=_SECONDS, registry=own
         )
-        depth = Gauge("bursar_queue_depth", "Calls that wait for a ledger", registry=own)
-        depth.set_function(lambda: sum(self.queue().values()))
+        depth = Gauge("bursar_queue_depth", "Commands that are queued", registry=own)
+        depth.set_function(lambda: sum(queued().values()))
         self._mismatches = Counter(
-            "bursar_replay_mismatch", "Logs and choices that did not come out again", registry=own
+            "bursar_replay_mismatch", "Logs and choices that could not be reproduced", registry=own
         )
         self._violations = Counter(
             "bursar_invariant_violations", "Sums of money that did not add up", registry=own
         )
-        info = Gauge("bursar_build_info", "The version that runs", ["version"], registry=own)
+        info = Gauge("bursar_build_info", "The running version", ["version"], registry=own)
         info.labels(__version__).set(1)
         ProcessCollector(registry=own)
-        # there from the start, so that a rate over them is; and kept, since labels() is slow
-        self._by_result = {word: self._asks.labels(word) for word in _RESULTS}
-        self._by_kind = {word: self._told.labels(word) for word in _KINDS}
+        # they exist from the start, so that rates can be computed; and labels() is slow
+        self._asks = _Children(asks, _RESULTS)
+        self._outcomes = _Children(outcomes, _KINDS)
 
     def count_asks(self, result: str, count: int = 1) -> None:
-        """Count asks: granted, replayed, or the code of what refused them."""
-        child = self._by_result.get(result)
-        if child is None:
-            child = self._by_result[result] = self._asks.labels(result)
-        child.inc(count)
+        """Count asks: granted, replayed, or the code of the error that refused them."""
+        self._asks[result].inc(count)
 
     def count_outcomes(self, kind: str, count: int = 1) -> None:
-        """Count outcomes: settled, rewarded, replayed, voided and so on, or a code."""
-        child = self._by_kind.get(kind)
-        if child is None:
-            child = self._by_kind[kind] = self._told.labels(kind)
-        child.inc(count)
+        """Count outcomes: settled, rewarded, replayed, voided and others, or an error code."""
+        self._outcomes[kind].inc(count)
 
-    def observe_commit(self, seconds: float, works: int) -> None:
-        """Note a commit: how long it took, and for how many calls it was."""
+    def observe_commit(self, seconds: float, commands: int) -> None:
+        """Record the duration of a commit, and the number of its commands."""
         self._commit.observe(seconds)
-        self._size.observe(works)
+        self._size.observe(commands)
 
     def observe_sync(self, seconds: float) -> None:
-        """Note how long it took to make one row durable."""
+        """Record how long it took to make one row durable."""
         self._sync.observe(seconds)
 
     def count_mismatches(self, count: int = 1) -> None:
-        """Count logs and choices that, made again, came out otherwise."""
+        """Count logs and choices that could not be reproduced."""
         self._mismatches.inc(count)
 
     def count_violations(self, count: int) -> None:
@@ -168,14 +104,26 @@ class Metrics:
         self._violations.inc(count)
 
     def to_text(self, service: Service) -> bytes:
-        """Return all in Prometheus' text format; reads the store, so not for the event loop."""
+        """Return all metrics in Prometheus' text format; reads the store, so it blocks."""
         money = CollectorRegistry()
-        money.register(_Fixed(gauges(service, self._coins)))
+        money.register(_Collected(_money_metrics(service, self._coins)))
         return generate_latest(self._registry) + generate_latest(money)
 
 
-class _Fixed:
-    """A collector of what was collected."""
+class _Children(dict[str, Counter]):
+    """The counters of the values of a label, created when they are first used."""
+
+    def __init__(self, family: Counter, values: Iterable[str]) -> None:
+        super().__init__((value, family.labels(value)) for value in values)
+        self._family = family
+
+    def __missing__(self, value: str) -> Counter:
+        child = self[value] = self._family.labels(value)
+        return child
+
+
+class _Collected:
+    """A collector of metrics that exist already."""
 
     def __init__(self, metrics: Iterable[Metric]) -> None:
         self._metrics = list(metrics)
@@ -184,18 +132,60 @@ class _Fixed:
         return self._metrics
 
 
-# ==== service.logs
-# Logs: a line of JSON an event on stderr, with request and decision, and never a secret.
-#
-# Whatever looks like a token, a session or a password in a URL is cut out of every line, wherever it
-# came from.
+def _money_metrics(service: Service, coins: dict[str, Coin]) -> Iterable[Metric]:
+    """Return money and holds of all campaigns; coins are kept for the next time.
 
-LEVELS = ("debug", "info", "warning", "error")
+    Money is in whole units; ``bursar_unit_size`` is the size of a unit in the currency.
+    """
+    by = ["campaign"]
+    budget = GaugeMetricFamily("bursar_budget_units", "Budget", labels=by)
+    spent = GaugeMetricFamily("bursar_spent_units", "Money spent", labels=by)
+    held = GaugeMetricFamily("bursar_held_units", "Money held by open decisions", labels=by)
+    available = GaugeMetricFamily("bursar_available_units", "Money that is left", labels=by)
+    size = GaugeMetricFamily("bursar_unit_size", "A unit, in money", labels=[*by, "currency"])
+    state = GaugeMetricFamily("bursar_campaign_state", "1 for its state", labels=[*by, "state"])
+    count = GaugeMetricFamily("bursar_open_holds", "Decisions that hold money", labels=by)
+    oldest = GaugeMetricFamily("bursar_oldest_hold_seconds", "Age of the oldest hold", labels=by)
+    overrun = CounterMetricFamily("bursar_overrun_units", "Costs in excess of holds", labels=by)
+    now = time.time()
+    for row in service.store.campaign_rows():
+        name = [row.name]
+        budget.add_metric(name, row.budget)
+        spent.add_metric(name, row.spent)
+        held.add_metric(name, row.held)
+        available.add_metric(name, row.budget - row.spent - row.held)
+        state.add_metric([row.name, row.state], 1)
+        coin = coins.get(row.name) or coins.setdefault(row.name, _load_coin(service, row.name))
+        size.add_metric([row.name, coin.currency], float(coin.amount(1)))
+        if row.state == "closed" and row.held == 0:
+            continue  # it cannot change, so its log need not be read
+        try:
+            [data] = service.campaign(row.name).execute_batch([load_invariant_data])
+        except BursarError:  # a damaged ledger must not hide the others
+            continue
+        if isinstance(data, BaseException):
+            continue
+        count.add_metric(name, data.open)
+        age = 0.0 if data.oldest is None else now - data.oldest / 1e6
+        oldest.add_metric(name, max(0.0, age))
+        overrun.add_metric(name, data.overrun)
+    return budget, spent, held, available, size, state, count, oldest, overrun
+
+
+def _load_coin(service: Service, name: str) -> Coin:
+    first, _ = next(service.store.read(name))
+    return Config.from_body(first.body["config"]).coin
+
+
+# logs
+
 REQUEST: ContextVar[str] = ContextVar("bursar.request", default="")
-"""Id of the request that is being served; it is in every line that is logged meanwhile."""
+"""Id of the request that is being served, which is part of every line logged meanwhile."""
 
 ACCESS = logging.getLogger("bursar.access")
+_LEVELS = ("debug", "info", "warning", "error")
 _FIELDS = ("request_id", "key", "campaign", "decision")
+_ENCODER = msgspec.json.Encoder(enc_hook=repr)
 _SECRETS = re.compile(
     r"(bursar_[a-z0-9]{1,32}_)[\w-]{43}"  # tokens
     r"|(bursar_session=)[^\s;\"\\]+"  # cookies
@@ -204,7 +194,56 @@ _SECRETS = re.compile(
 )
 
 
-_ENCODER = msgspec.json.Encoder(enc_hook=repr)
+def configure_logging(level: str = "info", stream: TextIO | None = None) -> logging.Handler:
+    """Send the logs of bursar and of its server to stderr as JSON; return the handler."""
+    if level not in _LEVELS:
+        raise InvalidInput(f"no log level {level!r}{nearest(level, _LEVELS)}")
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonLogFormatter())
+    for name in ("bursar", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(level.upper())
+        logger.propagate = False
+    for name in ("uvicorn.error", "uvicorn.asgi"):
+        logging.getLogger(name).handlers[:] = []
+    logging.getLogger("uvicorn.access").disabled = True  # the middleware logs more
+    return handler
+
+
+class JsonLogFormatter(logging.Formatter):
+    """Formats records as lines of JSON; ``facts`` of a record become members of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._second = -1, ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as one line of JSON."""
+        line: dict[str, object] = {
+            "time": self._format_time(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage() if record.args else record.msg,
+        }
+        attributes = record.__dict__
+        if "facts" in attributes:
+            line.update(attributes["facts"])
+        else:
+            line.update((name, attributes[name]) for name in _FIELDS if attributes.get(name))
+            if "request_id" not in line and (request := REQUEST.get()):
+                line["request_id"] = request
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return scrub(_ENCODER.encode(line).decode())
+
+    def _format_time(self, seconds: float) -> str:
+        second, text = self._second
+        if second != int(seconds):
+            second = int(seconds)
+            text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+            self._second = second, text
+        return f"{text}.{int((seconds - second) * 1000):03d}Z"
 
 
 def scrub(text: str) -> str:
@@ -216,55 +255,3 @@ def scrub(text: str) -> str:
     if "bursar_" in text or "://" in text or "earer " in text:  # the pattern itself is slow
         return _SECRETS.sub(lambda found: f"{found[found.lastindex or 0]}…", text)
     return text
-
-
-class JsonLogFormatter(logging.Formatter):
-    """Records as lines of JSON; ``facts`` of a record are members of their own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._second = -1, ""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return a record as JSON in one line."""
-        facts: dict[str, object] = {
-            "time": self._time(record.created),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage() if record.args else record.msg,
-        }
-        have = record.__dict__
-        if "facts" in have:
-            facts.update(have["facts"])
-        else:
-            facts.update((name, have[name]) for name in _FIELDS if have.get(name))
-            if "request_id" not in facts and (request := REQUEST.get()):
-                facts["request_id"] = request
-        if record.exc_info:
-            facts["exception"] = self.formatException(record.exc_info)
-        return scrub(_ENCODER.encode(facts).decode())
-
-    def _time(self, seconds: float) -> str:
-        second, text = self._second
-        if second != int(seconds):
-            second = int(seconds)
-            text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-            self._second = second, text
-        return f"{text}.{int((seconds - second) * 1000):03d}Z"
-
-
-def configure_logging(level: str = "info", stream: TextIO | None = None) -> logging.Handler:
-    """Send what bursar and its server log to stderr as JSON; return the handler."""
-    if level not in LEVELS:
-        raise InvalidInput(f"no log level {level!r}{nearest(level, LEVELS)}")
-    handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonLogFormatter())
-    for name in ("bursar", "uvicorn"):
-        logger = logging.getLogger(name)
-        logger.handlers[:] = [handler]
-        logger.setLevel(level.upper())
-        logger.propagate = False
-    for name in ("uvicorn.error", "uvicorn.asgi"):
-        logging.getLogger(name).handlers[:] = []
-    logging.getLogger("uvicorn.access").disabled = True  # the guard's lines say more
-    return handler
