@@ -1,4 +1,8 @@
-"""Every exception of bursar: one class a cause, each also a builtin that callers may catch."""
+"""All exceptions of bursar: one class per cause, each also a builtin exception.
+
+A message says what was wrong, the value that was given, and the way out. Messages that the shell
+shows too are neutral, or name the option or command beside the argument or method.
+"""
 
 from __future__ import annotations
 
@@ -42,125 +46,123 @@ __all__ = [
     "UnknownPolicy",
     "UnknownSetting",
     "UnlikeWorkers",
+    "suggest",
 ]
 
 
 class BursarError(Exception):
-    """Whatever bursar raises on purpose; the message says what, the value got, and the way out."""
+    """Base class of all errors that bursar raises on purpose."""
 
     code = "error"
-    """What kind of error it is, in a word that programs in any language can compare."""
+    """The kind of error, as a word that programs in any language can compare."""
 
     extra: Mapping[str, str] = {}
-    """What else a program may want to know, by name."""
+    """Further details for programs, by name."""
+
+
+# what callers pass in
 
 
 class InvalidInput(BursarError, ValueError):
-    """A number, array or range that a function cannot work with."""
+    """An argument has a wrong type or lies outside its domain."""
 
     code = "invalid"
 
 
 class InvalidData(BursarError, ValueError):
-    """A file whose content cannot be used; the message names the line where there is one."""
+    """The content of a file cannot be used; the message names the line if there is one."""
 
     code = "invalid"
 
 
 class InvalidParameter(BursarError, ValueError):
-    """A policy parameter outside its domain."""
+    """A parameter of a policy lies outside its domain."""
 
     code = "invalid"
 
 
 class InvalidSlug(BursarError, ValueError):
-    """A policy slug that is not of the form ``name:parameter=value,parameter=value``."""
+    """A slug is not of the form ``name:parameter=value,parameter=value``."""
 
     code = "invalid"
 
 
 class UnknownPolicy(BursarError, LookupError):
-    """No policy has that name."""
+    """No policy has this name."""
 
     code = "invalid"
 
 
 class UnknownParameter(BursarError, LookupError):
-    """The policy has no parameter of that name."""
+    """The policy has no parameter of this name."""
 
     code = "invalid"
 
 
 class UnknownSetting(BursarError, LookupError):
-    """No setting of the paper has that name."""
+    """No setting has this name."""
 
 
 class MissingData(BursarError, FileNotFoundError):
-    """A setting needs a file that is not there; the message says how to get it."""
+    """A setting needs a file that is missing; the message says how to get it."""
 
 
 class MissingKnowledge(BursarError, ValueError):
-    """The policy must know something (the budget, a lower bound of the costs) and was not told."""
+    """The policy needs to know the budget or a lower bound on the costs."""
 
     code = "invalid"
 
 
-class NoIndex(BursarError, TypeError):
-    """The policy draws at random and has no deterministic index to show."""
-
-
-class TapeTooLong(BursarError, MemoryError):
-    """A game needs more outcomes than the memory set aside for them."""
-
-
 class MissingExtra(BursarError, ImportError):
-    """A part of bursar that stands on a library that is not installed."""
+    """A part of bursar needs a library that is not installed."""
+
+
+class CannotAnswer(BursarError, ValueError):
+    """The log does not hold what is needed to answer the question."""
+
+
+# policies and simulations
+
+
+class NoIndex(BursarError, TypeError):
+    """The policy draws its arm at random and has no index."""
 
 
 class NonConforming(BursarError, AssertionError):
-    """A policy breaks a rule that :func:`bursar.testing.check_policy` checks."""
+    """A policy breaks a rule of :func:`bursar.testing.check_policy`."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` for the closest known word, or the list of them all.
-
-    >>> nearest("omgea-ucb", ["omega-ucb", "bts"])
-    "; did you mean 'omega-ucb'?"
-    >>> nearest("xyz", ["alpha", "ties"])
-    '; known: alpha, ties'
-    """
-    names = list(known)
-    folded = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.5)
-    if close:
-        return f"; did you mean {folded[close[0]]!r}?"
-    return f"; known: {', '.join(names)}" if names else ""
+class TapeTooLong(BursarError, MemoryError):
+    """A game needs more outcomes than fit into the memory reserved for them."""
 
 
 class UnlikeWorkers(BursarError, RuntimeError):
-    """Workers of a cluster that would compute other numbers than this machine."""
+    """Workers of a cluster would compute other numbers than this machine."""
+
+
+# campaigns
 
 
 class CampaignExists(BursarError, ValueError):
-    """A new campaign with the name of one that is there."""
+    """Another campaign already has this name."""
 
     code = "campaign-exists"
 
 
 class UnknownCampaign(BursarError, LookupError):
-    """A campaign that is not in the store."""
+    """The store has no campaign of this name."""
 
     code = "unknown-campaign"
 
 
 class UnknownDecision(BursarError, LookupError):
-    """A decision that this campaign never made."""
+    """The campaign has no decision with this id."""
 
     code = "decision-unknown"
 
 
 class UnknownArm(BursarError, LookupError):
-    """An arm that this campaign does not have."""
+    """The campaign has no arm of this name."""
 
     code = "unknown-arm"
 
@@ -172,89 +174,91 @@ class BudgetExhausted(BursarError, RuntimeError):
 
 
 class PolicyFailed(BursarError, RuntimeError):
-    """The policy of a campaign failed, and its rule is to refuse then."""
+    """The policy failed, and the campaign's rule is to refuse in that case."""
 
     code = "policy-error"
 
 
 class NotActive(BursarError, RuntimeError):
-    """A campaign that is paused, closed, overdrawn or not reconciled grants no asks."""
+    """The campaign is paused, closed, overdrawn or not reconciled, and grants no asks."""
 
     code = "not-active"
 
 
 class TooManyOpen(BursarError, RuntimeError):
-    """More decisions wait for their outcome than the campaign allows."""
+    """More decisions are waiting for an outcome than the campaign allows."""
 
     code = "too-many-open"
 
 
-class Overloaded(BursarError, RuntimeError):
-    """More calls wait for the ledger than it can serve; nothing was reserved."""
-
-    code = "overloaded"
-
-
 class OutcomeConflict(BursarError, ValueError):
-    """A second outcome that differs from the first, which stands."""
+    """A second outcome differs from the first one, which is kept."""
 
     code = "outcome-conflict"
 
 
 class IdempotencyMismatch(BursarError, ValueError):
-    """An id that was used before for something else."""
+    """The id was used before with other arguments."""
 
     code = "idempotency-mismatch"
 
 
 class StaleVersion(BursarError, RuntimeError):
-    """A change made from what is no longer the newest state."""
+    """The campaign was changed since the version that the change is based on."""
 
     code = "stale-version"
 
 
+# storage
+
+
+class Overloaded(BursarError, RuntimeError):
+    """Too many calls are waiting for the ledger; nothing was reserved."""
+
+    code = "overloaded"
+
+
 class StorageUnavailable(BursarError, OSError):
-    """The ledger could not be written; nothing was acknowledged, nothing is decided from memory."""
+    """The ledger could not be written; nothing was recorded or acknowledged."""
 
     code = "storage-unavailable"
 
 
 class StorageInUse(BursarError, OSError):
-    """A file that another process owns, or that lies on a network file system."""
+    """Another process has the file open, or it is on a network file system."""
 
     code = "storage-in-use"
 
 
 class CorruptLedger(BursarError, RuntimeError):
-    """A log whose hashes or sums do not hold; the message has the first bad event."""
+    """The hashes or sums of a log are wrong; the message names the first bad event."""
 
     code = "corrupt-ledger"
 
 
 class NewerSchema(BursarError, RuntimeError):
-    """A store that a newer bursar has written."""
+    """A newer version of bursar wrote the store."""
 
     code = "newer-schema"
 
 
-class CannotAnswer(BursarError, ValueError):
-    """A log from which the question cannot be answered."""
+# the service
 
 
 class Unauthenticated(BursarError, PermissionError):
-    """A call without a key, or with one that is not known, expired or revoked."""
+    """The key is missing, unknown, expired or revoked."""
 
     code = "unauthenticated"
 
 
 class Forbidden(BursarError, PermissionError):
-    """A key that may not do this."""
+    """The key does not allow this call."""
 
     code = "forbidden"
 
 
 class RateLimited(BursarError, RuntimeError):
-    """More calls than a key may make; ``retry_after`` seconds later it may again."""
+    """The key has made too many calls; retry after ``retry_after`` seconds."""
 
     code = "rate-limited"
 
@@ -264,6 +268,22 @@ class RateLimited(BursarError, RuntimeError):
 
 
 class TooLarge(BursarError, ValueError):
-    """A body that is longer than is read."""
+    """The body of a request is too long."""
 
     code = "too-large"
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` with the closest known word, or a list of all words.
+
+    >>> suggest("omgea-ucb", ["omega-ucb", "bts"])
+    "; did you mean 'omega-ucb'?"
+    >>> suggest("xyz", ["alpha", "ties"])
+    '; known: alpha, ties'
+    """
+    names = list(known)
+    folded = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {folded[close[0]]!r}?"
+    return f"; known: {', '.join(names)}" if names else ""

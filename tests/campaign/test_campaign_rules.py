@@ -242,7 +242,7 @@ def test_opening_again_with_the_same_words_is_the_same_campaign() -> None:
     campaign.ask()
     campaign.add_arm("y", "2")
     assert made(storage=store, caps={"day": "5"}).held == 1
-    with pytest.raises(CampaignExists, match="with other budget, caps"):
+    with pytest.raises(CampaignExists, match="with a different budget and caps"):
         made("7", storage=store)
     with pytest.raises(UnknownCampaign, match="'d'"):
         Campaign("d", storage=store)

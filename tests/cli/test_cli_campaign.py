@@ -72,7 +72,7 @@ def test_create_again_changes_nothing_and_differently_is_refused(shell):
     again = shell.create("--currency", "EUR", "--cap", "day=0.50", "--cap", "arm:large=0.20")
     assert again == made
     said = shell.run("create", "llm", "--budget", "2", "--arm", "small=0.004", code=2)
-    assert "there is a campaign 'llm' already, with other" in said
+    assert "a campaign named 'llm' already exists with a different" in said
 
 
 def test_a_round_trip_for_a_shell_and_as_json(shell):

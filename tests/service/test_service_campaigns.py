@@ -27,7 +27,7 @@ def test_a_campaign_is_made_once(api: Api) -> None:
     assert (again.status_code, again.json()) == (200, facts)
     other = api.post("/v1/campaigns", NEW | rules | {"budget": "26.00"})
     assert (other.status_code, other.json()["code"]) == (409, "campaign-exists")
-    assert "with other budget" in other.json()["detail"]
+    assert "with a different budget" in other.json()["detail"]
     assert api.ledger() == before
 
 

@@ -429,7 +429,8 @@ class TrustedClock:
             return True
         if abs(step - self._step) > _STEP:
             self.alarms.append(
-                f"the clock was set by {step / 1e6:+,.0f} s; nothing expires until trust_clock()"
+                f"the clock was set by {step / 1e6:+,.0f} s; nothing expires until the"
+                " clock is trusted: `bursar campaign trust-clock`, or trust_clock()"
             )
             self._step = step
         return False

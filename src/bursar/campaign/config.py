@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from bursar.errors import InvalidInput, nearest
+from bursar.errors import InvalidInput, suggest
 from bursar.money import Coin
 from bursar.policies import Policy
 from bursar.policies import policy as policy_of
@@ -180,7 +180,7 @@ class Config:
         """Return the rules that a user gives; raise InvalidInput for an unknown one."""
         for name in rules:
             if name not in RULES:
-                raise InvalidInput(f"a campaign has no rule {name!r}{nearest(name, RULES)}")
+                raise InvalidInput(f"a campaign has no rule {name!r}{suggest(name, RULES)}")
         try:
             low, high = (check_number("reward_range", end) for end in reward_range)
         except (TypeError, ValueError):

@@ -10,7 +10,8 @@ import msgspec
 from bursar.campaign.config import Config, check_text
 from bursar.campaign.events import CREATED
 from bursar.campaign.state import State
-from bursar.errors import CampaignExists, InvalidInput, nearest
+from bursar.errors import CampaignExists, InvalidInput, suggest
+from bursar.formatting import join_words
 from bursar.ledger import Event, MemoryStore, Store
 from bursar.money import Amount, Coin
 
@@ -36,7 +37,7 @@ def open_store(storage: str | Store) -> Store:
         return PostgresStore(storage)
     raise InvalidInput(
         f"storage must be 'memory', 'sqlite:///file.db' or 'postgresql://…', got {storage!r}"
-        f"{nearest(kind, _KINDS)}"
+        f"{suggest(kind, _KINDS)}"
     )
 
 
@@ -75,8 +76,8 @@ def create_campaign(
     differs = [key for key in body if _as_logged(old.get(key)) != _as_logged(body[key])]
     if differs:
         raise CampaignExists(
-            f"there is a campaign {name!r} already, with other {', '.join(differs)};"
-            f" open it with Campaign({name!r}, storage=…) and change it, or choose another name"
+            f"a campaign named {name!r} already exists with a different {join_words(differs)};"
+            " change that one, or choose another name"
         )
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from bursar.campaign.events import ASKED, CHANGED, DEFAULTED, LAPSED, RELEASED
 from bursar.campaign.records import OPEN, DecisionRecord, load_decision
 from bursar.campaign.state import State
-from bursar.errors import UnknownArm, UnknownDecision, nearest
+from bursar.errors import UnknownArm, UnknownDecision, suggest
 from bursar.ledger import Event, LogWriter
 
 __all__ = ["Transaction", "release_expired"]
@@ -68,7 +68,7 @@ class Transaction(Struct):
     def arm_number(self, key: str) -> int:
         """Return the number of an arm; raise UnknownArm if there is none."""
         if key not in self.state.keys:
-            raise UnknownArm(f"{self.state.name} has no arm {key!r}{nearest(key, self.state.keys)}")
+            raise UnknownArm(f"{self.state.name} has no arm {key!r}{suggest(key, self.state.keys)}")
         return self.state.keys[key]
 
 

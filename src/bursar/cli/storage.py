@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bursar.errors import InvalidInput, StorageUnavailable, UnknownCampaign, nearest
+from bursar.errors import InvalidInput, StorageUnavailable, UnknownCampaign, suggest
 from bursar.files import data_folder
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def open_campaign(name: str, storage: str | None) -> Iterator[Campaign]:
     with open_store_option(storage) as store:
         names = store.names()
         if name not in names:
-            hint = nearest(name, names) or "; the ledger has none, create one first"
+            hint = suggest(name, names) or "; the ledger has none, create one first"
             raise UnknownCampaign(f"no campaign named {name!r} in {store.url}{hint}")
         yield load_campaign(name, store)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bursar.errors import BursarError, InvalidInput, MissingData, nearest
+from bursar.errors import BursarError, InvalidInput, MissingData, suggest
 from bursar.experiments.experiment import FINE_SHARES, Experiment, experiment
 from bursar.policies import POLICIES, Policy
 from bursar.policies.slug import parse
@@ -148,7 +148,7 @@ def read(path: str | Path) -> Experiment:
         raise InvalidInput(f"{page.name}: not TOML, {error}") from error
     for key in given:
         if key not in _FIELDS:
-            raise page.error(f"no field named {key!r}{nearest(key, _FIELDS)}", key)
+            raise page.error(f"no field named {key!r}{suggest(key, _FIELDS)}", key)
     _typed(page, given)
     if "budget" in given and "budget_plays" in given:
         raise page.error("give budget or budget_plays, not both", "budget")
@@ -189,7 +189,7 @@ def _own(page: _Page, given: dict[str, Any], beside: Path) -> tuple[AdExportSett
         return ()
     for key in given:
         if key not in _ADS:
-            raise page.error(f"no field named {key!r} in [ads]{nearest(key, _ADS)}", key)
+            raise page.error(f"no field named {key!r} in [ads]{suggest(key, _ADS)}", key)
     for key in ("file", "clicks", "cost", "reward"):
         if key not in given:
             raise page.error(f"[ads] misses {key}", "ads")
@@ -205,13 +205,13 @@ def _problem(page: _Page, given: dict[str, Any], number: int) -> Problem:
     kind, fields = given.get("distribution", "Bernoulli"), dict(given)
     fields.pop("distribution", None)
     if kind not in _KINDS:
-        hint = nearest(str(kind), _KINDS)
+        hint = suggest(str(kind), _KINDS)
         raise page.error(f"no distribution named {kind!r}{hint}", "problems", str(kind))
     name = fields.setdefault("name", f"problem {number}")
     takes = signature(_KINDS[kind]).parameters
     for key in fields:
         if key not in takes:
-            raise page.error(f"{kind} problems have no field {key!r}{nearest(key, takes)}", key)
+            raise page.error(f"{kind} problems have no field {key!r}{suggest(key, takes)}", key)
     absent = [key for key, one in takes.items() if one.default is one.empty and key not in fields]
     if absent:
         raise page.error(f"problem {name!r} misses {', '.join(absent)}", "problems", name)

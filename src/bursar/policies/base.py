@@ -20,7 +20,7 @@ from bursar.errors import (
     MissingKnowledge,
     NoIndex,
     UnknownParameter,
-    nearest,
+    suggest,
 )
 from bursar.jit.arms import Arms, new_arms, new_game
 from bursar.jit.rng import new_stream
@@ -269,7 +269,7 @@ class Policy:
         known = kinds_of(self)
         for key in changes:
             if key not in known:
-                raise UnknownParameter(f"{self.name} has no parameter {key!r}{nearest(key, known)}")
+                raise UnknownParameter(f"{self.name} has no parameter {key!r}{suggest(key, known)}")
         return replace(self, **changes)
 
     def make_context(

@@ -8,7 +8,7 @@ from dataclasses import fields
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-from bursar.errors import InvalidParameter, InvalidSlug, UnknownParameter, UnknownPolicy, nearest
+from bursar.errors import InvalidParameter, InvalidSlug, UnknownParameter, UnknownPolicy, suggest
 
 if TYPE_CHECKING:
     from bursar.policies.base import Policy
@@ -30,7 +30,7 @@ def parse(slug: str, table: Mapping[str, type[Policy]]) -> Policy:
         raise InvalidSlug(f"a policy is named by text such as 'omega-ucb:rho=0.25', got {slug!r}")
     name, _, rest = slug.strip().partition(":")
     if name not in table:
-        raise UnknownPolicy(f"no policy named {name!r}{nearest(name, table)}")
+        raise UnknownPolicy(f"no policy named {name!r}{suggest(name, table)}")
     cls = table[name]
     kinds = kinds_of(cls)
     values: dict[str, Any] = {}
@@ -41,7 +41,7 @@ def parse(slug: str, table: Mapping[str, type[Policy]]) -> Policy:
                 f"{slug!r}: {part!r} is not of the form parameter=value, as in 'omega-ucb:rho=0.25'"
             )
         if key not in kinds:
-            raise UnknownParameter(f"{name} has no parameter {key!r}{nearest(key, kinds)}")
+            raise UnknownParameter(f"{name} has no parameter {key!r}{suggest(key, kinds)}")
         if key in values:
             raise InvalidSlug(f"{slug!r} gives {key} twice; keep one of them")
         values[key] = _read(name, key, kinds[key], text)

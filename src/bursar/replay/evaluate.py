@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from os import PathLike
 
-from bursar.errors import CannotAnswer, InvalidInput, UnknownArm, nearest
+from bursar.errors import CannotAnswer, InvalidInput, UnknownArm, suggest
 from bursar.estimate import Estimate
 from bursar.formatting import format_percent, pluralize
 from bursar.policies import Policy
@@ -121,7 +121,7 @@ def _player(given: str | Policy, rows: Support) -> str | Policy:
         return policy_of(given)
     arm = given.removeprefix(ALWAYS).strip()
     if arm not in rows.arms:
-        raise UnknownArm(f"no arm named {arm!r}{nearest(arm, rows.arms)}")
+        raise UnknownArm(f"no arm named {arm!r}{suggest(arm, rows.arms)}")
     return arm
 
 

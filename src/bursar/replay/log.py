@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bursar.errors import InvalidInput, MissingData, UnknownParameter, nearest
+from bursar.errors import InvalidInput, MissingData, UnknownParameter, suggest
 from bursar.extras import import_extra
 from bursar.settings.csv_table import BROKEN, Exclusions, is_blank, parse_table, read_content
 from bursar.validation import Floats
@@ -344,7 +344,7 @@ def _of_csv(data: bytes, name: str, called: dict[str, str], given: Mapping[str, 
 def _called(columns: Mapping[str, str]) -> dict[str, str]:
     for key, name in columns.items():
         if key not in COLUMNS:
-            raise UnknownParameter(f"a log has no column {key!r}{nearest(key, COLUMNS)}")
+            raise UnknownParameter(f"a log has no column {key!r}{suggest(key, COLUMNS)}")
         if not isinstance(name, str) or not name.strip():
             raise InvalidInput(f"the column of {key} must have a name, got {name!r}")
     return {key: columns.get(key, key) for key in COLUMNS}

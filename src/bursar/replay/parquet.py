@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from bursar.errors import InvalidData, nearest
+from bursar.errors import InvalidData, suggest
 from bursar.replay.log import NEEDED, LogRow
 
 __all__ = ["rows"]
@@ -22,7 +22,7 @@ def rows(path: Path, called: dict[str, str]) -> tuple[list[str], Iterator[tuple[
             known = file.schema_arrow.names
             for key, name in called.items():
                 if name not in known and (key in NEEDED or name != key):
-                    hint = nearest(name, known)
+                    hint = suggest(name, known)
                     close = hint if "did you mean" in hint else ";"
                     raise InvalidData(
                         f"{path.name} has no column {name!r}{close} it has {', '.join(known)}"

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from bursar.campaign.config import check_text
-from bursar.errors import InvalidInput, nearest
+from bursar.errors import InvalidInput, suggest
 from bursar.ledger import Store
 from bursar.service.responses import HTTPProblem
 
@@ -141,7 +141,7 @@ def new_key(
     what = _check_names("scopes", scopes)
     for scope in what:
         if scope not in SCOPES:
-            raise InvalidInput(f"no scope {scope!r}{nearest(scope, SCOPES)}")
+            raise InvalidInput(f"no scope {scope!r}{suggest(scope, SCOPES)}")
     return Key(
         id=new_key_id(),
         scopes=what,
@@ -294,7 +294,7 @@ class Keys:
         """Return a key, live or not; refuse an unknown id."""
         self.refresh()
         if id not in self._entries:
-            raise HTTPProblem("unknown-key", f"no key {id!r}{nearest(str(id), self._entries)}")
+            raise HTTPProblem("unknown-key", f"no key {id!r}{suggest(str(id), self._entries)}")
         return self._entries[id][0]
 
     def create(self, scopes: Iterable[str], **fields: Any) -> tuple[Key, str]:

@@ -22,7 +22,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from bursar.campaign.config import Config
-from bursar.errors import BursarError, InvalidInput, nearest
+from bursar.errors import BursarError, InvalidInput, suggest
 from bursar.money import Coin
 from bursar.service.maintenance import load_invariant_data
 from bursar.version import __version__
@@ -197,7 +197,7 @@ _SECRETS = re.compile(
 def configure_logging(level: str = "info", stream: TextIO | None = None) -> logging.Handler:
     """Send the logs of bursar and of its server to stderr as JSON; return the handler."""
     if level not in _LEVELS:
-        raise InvalidInput(f"no log level {level!r}{nearest(level, _LEVELS)}")
+        raise InvalidInput(f"no log level {level!r}{suggest(level, _LEVELS)}")
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLogFormatter())
     for name in ("bursar", "uvicorn"):

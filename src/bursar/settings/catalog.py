@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bursar.errors import UnknownSetting, nearest
+from bursar.errors import UnknownSetting, suggest
 from bursar.settings.base import Setting
 from bursar.settings.families import FAMILIES, family
 from bursar.settings.nonstationary import NONSTATIONARY, nonstationary_setting
@@ -89,7 +89,7 @@ def setting(name: str | Setting) -> Setting:
     base, colon, option = name.partition(":")
     if base not in SETTINGS:
         known = [*SETTINGS, *NONSTATIONARY, *FAMILIES]
-        raise UnknownSetting(f"no setting named {base!r}{nearest(base, known)}")
+        raise UnknownSetting(f"no setting named {base!r}{suggest(base, known)}")
     if colon and option != "authors":
         raise UnknownSetting(f"{base} has no option {option!r}; did you mean '{base}:authors'?")
     return SETTINGS[base].authors() if colon else SETTINGS[base]

@@ -21,7 +21,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from bursar.errors import InvalidData, MissingData, nearest
+from bursar.errors import InvalidData, MissingData, suggest
 from bursar.formatting import pluralize
 
 __all__ = [
@@ -222,7 +222,7 @@ def _find_header(
     _, _, row, names = closest
     missing = next(column for column in columns if _fold(column) not in names)
     known = [field for field in row.fields if field]
-    hint = nearest(missing, known)
+    hint = suggest(missing, known)
     separator = hint if "did you mean" in hint else ";"
     raise InvalidData(
         f"{name} has no column {missing!r}{separator} line {row.line} has {', '.join(known)}"

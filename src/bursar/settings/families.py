@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bursar.errors import UnknownSetting, nearest
+from bursar.errors import UnknownSetting, suggest
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem, Sampled
 from bursar.problems.base import Draws
 from bursar.settings.base import Setting
@@ -69,7 +69,7 @@ def family(name: str) -> FamilySetting:
     """
     base, colon, option = name.partition(":")
     if base not in FAMILIES:
-        raise UnknownSetting(f"no setting named {base!r}{nearest(base, FAMILIES)}")
+        raise UnknownSetting(f"no setting named {base!r}{suggest(base, FAMILIES)}")
     if colon:
         raise UnknownSetting(f"{base} has no option {option!r}; it is not from the paper")
     return FAMILIES[base]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bursar.errors import UnknownSetting, nearest
+from bursar.errors import UnknownSetting, suggest
 from bursar.problems import Nonstationary, Problem
 from bursar.settings.base import Setting
 from bursar.validation import Floats
@@ -147,11 +147,11 @@ def nonstationary_setting(name: str) -> NonstationarySetting:
     base, colon, rest = name.partition(":")
     found = _NAME.fullmatch(base)
     if found is None or found[1] not in CHANGES or int(found[2]) < 2:
-        raise UnknownSetting(f"no setting named {base!r}{nearest(base, NONSTATIONARY)}")
+        raise UnknownSetting(f"no setting named {base!r}{suggest(base, NONSTATIONARY)}")
     change = CHANGES[found[1]]
     key, equals, text = rest.partition("=")
     if colon and (key != change.option or not equals):
-        hint = nearest(key, [change.option]) or f"; it has {change.option}=…"
+        hint = suggest(key, [change.option]) or f"; it has {change.option}=…"
         raise UnknownSetting(f"{base} has no option {key!r}{hint}")
     amount = _parse_amount(base, change, text) if colon else float(change.default)
     arms = int(found[2])

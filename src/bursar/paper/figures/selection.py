@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bursar.errors import InvalidInput, UnknownSetting, nearest
+from bursar.errors import InvalidInput, UnknownSetting, suggest
 from bursar.paper.analysis.games import has_games, played_settings
 from bursar.paper.labels import RECOMMENDED
 from bursar.settings import setting as setting_of
@@ -27,7 +27,7 @@ def select_policies(result: Result, policies: Sequence[str] | None = None) -> li
         ]
     for slug in policies:
         if slug not in result.policies:
-            raise InvalidInput(f"the result has no policy {slug!r}{nearest(slug, result.policies)}")
+            raise InvalidInput(f"the result has no policy {slug!r}{suggest(slug, result.policies)}")
     return list(policies)
 
 

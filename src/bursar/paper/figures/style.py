@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from scipy import stats
 
-from bursar.errors import InvalidInput, nearest
+from bursar.errors import InvalidInput, suggest
 from bursar.validation import Floats
 
 __all__ = [
@@ -136,7 +136,7 @@ def make_band(values: Floats, statistic: str = "mean") -> Band:
     for any distribution. With a single repetition the width is 0.
     """
     if statistic not in ("mean", "median"):
-        close = nearest(str(statistic), ("mean", "median"))
+        close = suggest(str(statistic), ("mean", "median"))
         raise InvalidInput(f"statistic must be 'mean' or 'median', got {statistic!r}{close}")
     count = values.shape[0]
     if statistic == "mean":
