@@ -26,8 +26,10 @@ __all__ = [
     "check_means",
     "check_number",
     "check_positive",
+    "check_text",
     "check_values",
     "map_elements",
+    "printable",
     "restore_shape",
     "to_floats",
     "unwrap_scalar",
@@ -177,3 +179,19 @@ def map_elements(function: Callable[..., float], *values: Floats) -> Floats:
     columns = (array.ravel().tolist() for array in values)
     results = [function(*row) for row in zip(*columns, strict=True)]
     return np.array(results, dtype=np.float64).reshape(values[0].shape)
+
+
+def check_text(name: str, value: str, least: int = 0, most: int = 1000) -> str:
+    """Return a text that a log can keep; refuse what is no text, too long or not UTF-8."""
+    if not isinstance(value, str) or not least <= len(value) <= most or printable(value) != value:
+        raise InvalidInput(f"{name} must be a text of {least} to {most} characters, got {value!r}")
+    return value
+
+
+def printable(text: str) -> str:
+    r"""Return a text in which what UTF-8 cannot write is escaped.
+
+    >>> printable("half a pair: " + chr(0xD83D))
+    'half a pair: \\ud83d'
+    """
+    return text.encode(errors="backslashreplace").decode()

@@ -171,7 +171,7 @@ def test_outcomes_carry_the_token_that_the_ask_brought():
 def test_changes_say_which_version_they_change():
     wire = Wire(lambda request: ok({"config": None, "alarms": []}))
     campaign = wire.client().campaign("llm")
-    campaign.scripts.exponent = 6  # as after the first ask
+    campaign.calls.exponent = 6  # as after the first ask
     campaign.set_budget("30", by="ada")
     campaign.set_cap("day", None, if_version=4)
     campaign.pause()
@@ -369,7 +369,7 @@ def test_longer_than_the_deadline_is_not_waited():
 def test_what_would_be_done_twice_is_not_sent_again_when_in_doubt():
     wire = in_turn(LOST)
     campaign = wire.client().campaign("llm")
-    campaign.scripts.exponent = 6
+    campaign.calls.exponent = 6
     for change in (
         lambda: campaign.correct("d1", "0.1"),
         lambda: campaign.add_arm("c", "0.1"),
@@ -378,19 +378,19 @@ def test_what_would_be_done_twice_is_not_sent_again_when_in_doubt():
         lambda: wire.client().create_key(["ask"]),
     ):
         wire.requests.clear()
-        with pytest.raises(errors.StorageUnavailable, match="whether it was done is not known"):
+        with pytest.raises(errors.StorageUnavailable, match="it may have been carried out"):
             change()
         assert len(wire.requests) == 1
     wire = in_turn(REFUSED, ok({}))
     campaign = wire.client().campaign("llm")
-    campaign.scripts.exponent = 6
+    campaign.calls.exponent = 6
     campaign.add_arm("c", "0.1")  # nobody heard the first: no doubt
     assert len(wire.requests) == 2
 
 
 def test_a_try_that_may_have_been_heard_is_not_forgotten_at_the_end():
     wire = in_turn(LOST, problem(503, "overloaded", retryable=True))
-    with pytest.raises(errors.StorageUnavailable, match="not known, but doing it again is safe"):
+    with pytest.raises(errors.StorageUnavailable, match="carried out, and repeating it is safe"):
         wire.client(timeout=3).campaign("llm").ask()
 
 
@@ -414,6 +414,6 @@ def test_async_is_the_same_awaited():
 def test_properties_and_verbs_know_their_names():
     campaign = Client(URL).campaign("llm")
     assert campaign.tell.__name__ == "tell"
-    assert "cost and brought" in campaign.tell.__doc__
-    assert "what was spent" in type(campaign).spent.__doc__.lower()
+    assert "cost and reward" in campaign.tell.__doc__
+    assert "reported costs" in type(campaign).spent.__doc__.lower()
     assert isinstance(AsyncClient(URL), AsyncClient)

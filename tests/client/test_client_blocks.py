@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 
+import apsw
 import httpx2
 import pytest
 from client_wire import Wire, decision, ok, problem
@@ -13,6 +14,7 @@ from client_wire import Wire, decision, ok, problem
 from bursar import errors
 from bursar.campaign import Campaign
 from bursar.client import Client
+from bursar.client.spool import _SCHEMA
 
 LOST = httpx2.ReadError("gone")
 RULES = Campaign("llm", budget="1.00", arms={"small": "0.004"}).config.to_body()
@@ -67,7 +69,8 @@ def spool(tmp_path):
 
 
 def kept(spool):
-    return [json.loads(line) for line in spool.read_text().splitlines()]
+    rows = apsw.Connection(str(spool)).execute("SELECT path, body FROM calls ORDER BY id")
+    return [{"path": path, "body": json.loads(body)} for path, body in rows]
 
 
 def block(client, *settled, then=None):
@@ -240,7 +243,7 @@ def test_what_cannot_be_delivered_is_kept_and_delivered_by_the_next_client(wire,
         assert later.flush() == 0
     assert service.taken[-1] == ("outcome", line["body"])
     assert line["body"]["report_id"] in {body.get("report_id") for body in wire.bodies("outcome")}
-    assert spool.read_text() == ""
+    assert kept(spool) == []
 
 
 def test_a_block_whose_outcome_is_kept_is_done(wire, service, spool, caplog):
@@ -252,7 +255,7 @@ def test_a_block_whose_outcome_is_kept_is_done(wire, service, spool, caplog):
     service.down = False
     client.campaign("llm").ask()  # the service answers again: what was kept goes after it
     assert service.verbs == ["decisions", "decisions", "outcome"]
-    assert spool.read_text() == ""
+    assert kept(spool) == []
 
 
 def test_many_outcomes_are_kept_one_by_one(wire, service, spool):
@@ -310,9 +313,10 @@ def test_what_the_service_refuses_for_good_is_put_aside_with_the_reason(wire, se
     service.down = False
     service.said["outcome"] = problem(409, "outcome-conflict", "did cost 2, now 1")
     assert client.flush() == 0
-    aside = kept(spool.with_name("outcomes.spool.refused"))
+    refused = spool.with_name("outcomes.spool.refused").read_text()
+    aside = [json.loads(line) for line in refused.splitlines()]
     assert [one["refused"] for one in aside] == ["did cost 2, now 1"] * 2
-    assert spool.read_text() == ""
+    assert kept(spool) == []
 
 
 @pytest.mark.parametrize("answer", [problem(401, "unauthenticated"), problem(403, "forbidden")])
@@ -333,28 +337,21 @@ def test_refused_outcomes_are_not_kept(wire, service, spool):
     assert not spool.exists()
 
 
-def test_a_line_that_a_crash_cut_off_harms_no_other(wire, service, spool):
-    spool.write_text('{"method": "POST", "path": "/v1/cam')
-    service.down = True
-    client = wire.client(spool=spool, timeout=1)
-    with pytest.raises(errors.StorageUnavailable):
-        client.campaign("llm").tell("a", 1)
-    service.down = False
-    assert client.flush() == 1
-    (aside,) = kept(spool.with_name("outcomes.spool.refused"))
-    assert aside["line"] == '{"method": "POST", "path": "/v1/cam'
+def test_a_file_that_is_no_spool_is_refused_and_kept(wire, spool):
+    spool.write_text("notes of mine")
+    with pytest.raises(errors.InvalidInput, match="is not a spool; give another file"):
+        wire.client(spool=spool)
+    assert spool.read_text() == "notes of mine"
 
 
 def test_a_full_disk_is_told_with_the_error(wire, service, spool, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
     client = wire.client(spool=spool, timeout=1)
-    monkeypatch.setattr("bursar.client.spool.os.fsync", full)
+    apsw.Connection(str(spool)).execute(_SCHEMA).fetchall()
+    monkeypatch.setattr("bursar.client.spool._SCHEMA", _SCHEMA + "; PRAGMA max_page_count = 2")
     service.down = True
     with pytest.raises(errors.StorageUnavailable) as caught:
         client.campaign("llm").tell("a", 1)
-    assert "No space left" in caught.value.__notes__[0]
+    assert "full" in caught.value.__notes__[0]
 
 
 def test_nobody_else_can_read_the_spool(wire, service, spool):

@@ -165,7 +165,10 @@ def test_bodies_that_are_too_large(made: Api) -> None:
         ("/v1/campaigns/llm/events?after=-1", "after must be a whole number >= 0"),
         ("/v1/campaigns/llm/forecast?days=nan", "days must be a number > 0.0, got 'nan'"),
         ("/v1/campaigns/llm/series?points=1", "points must be a whole number >= 2"),
-        ("/v1/campaigns/llm/export?format=xls", "format must be one of csv, jsonl, parquet, got 'xls'"),
+        (
+            "/v1/campaigns/llm/export?format=xls",
+            "format must be one of csv, jsonl, parquet, got 'xls'",
+        ),
     ],
 )
 def test_queries(made: Api, path: str, words: str) -> None:

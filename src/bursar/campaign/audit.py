@@ -13,7 +13,8 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from bursar.campaign import events as kinds
-from bursar.campaign.holds import ask, load_ask_options
+from bursar.campaign.ask_options import load_ask_options
+from bursar.campaign.holds import ask
 from bursar.campaign.records import day_of
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction

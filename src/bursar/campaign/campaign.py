@@ -21,7 +21,7 @@ from bursar.campaign.commands import (
     void_command,
 )
 from bursar.campaign.committer import Clock, Command, Committer, PendingCommand, SystemClock
-from bursar.campaign.config import DEFAULT_POLICY, Config, check_text
+from bursar.campaign.config import DEFAULT_POLICY, Config
 from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
 from bursar.campaign.decision import Decision, DecisionBlock, html_table, make_decision
 from bursar.campaign.explanation import Explanation, explain_decision
@@ -35,6 +35,7 @@ from bursar.campaign.views import ArmView, Status, make_arm_views, make_status
 from bursar.errors import BudgetExhausted, BursarError, InvalidInput, NotActive, StaleVersion
 from bursar.ledger import Event, Store
 from bursar.money import Amount, Coin, Rounding
+from bursar.validation import check_text
 
 __all__ = ["Campaign"]
 

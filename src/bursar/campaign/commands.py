@@ -5,17 +5,14 @@ An embedded campaign runs one command at a time; the service commits many of the
 
 from __future__ import annotations
 
-import os
-import random
-import time
 from collections.abc import Sequence
 from typing import Any
 
 from bursar.campaign import holds, outcomes
+from bursar.campaign.ask_options import ANY, make_ask_options, new_id
 from bursar.campaign.committer import Command
 from bursar.campaign.config import Config
 from bursar.campaign.decision import Decision, make_decision
-from bursar.campaign.holds import ANY, make_ask_options
 from bursar.campaign.tokens import Grant
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, InvalidInput, UnknownDecision
@@ -29,21 +26,9 @@ __all__ = [
     "correct_command",
     "decision_command",
     "decision_id",
-    "new_id",
     "tell_command",
     "void_command",
 ]
-
-_RANDOM = random.Random()
-os.register_at_fork(after_in_child=_RANDOM.seed)  # else both would make the same ids
-
-
-def new_id() -> str:
-    """Return a new id for a decision.
-
-    Time comes first, as in UUIDv7, so that neighbours in time are neighbours in an index.
-    """
-    return f"{time.time_ns() // 1_000_000 << 80 | _RANDOM.getrandbits(80):032x}"
 
 
 def ask_command(

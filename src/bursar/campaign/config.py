@@ -17,7 +17,7 @@ from bursar.policies import Policy
 from bursar.policies import policy as policy_of
 from bursar.validation import check_int, check_number
 
-__all__ = ["DEFAULT_POLICY", "RULES", "Config", "Rule", "check_text", "printable"]
+__all__ = ["DEFAULT_POLICY", "RULES", "Config", "Rule"]
 
 DEFAULT_POLICY = "omega-star-ucb:rho=0.25"
 _DAY = 86_400.0
@@ -257,19 +257,3 @@ def _parse_quantile(hold: str) -> float | None:
             f"hold must be 'max' or 'quantile:q' with q from 0.5 to below 1, got {hold!r}"
         )
     return value
-
-
-def check_text(name: str, value: str, least: int = 0, most: int = 1000) -> str:
-    """Return a text that a log can keep; refuse what is no text, too long or not UTF-8."""
-    if not isinstance(value, str) or not least <= len(value) <= most or printable(value) != value:
-        raise InvalidInput(f"{name} must be a text of {least} to {most} characters, got {value!r}")
-    return value
-
-
-def printable(text: str) -> str:
-    r"""Return a text in which what UTF-8 cannot write is escaped.
-
-    >>> printable("half a pair: " + chr(0xD83D))
-    'half a pair: \\ud83d'
-    """
-    return text.encode(errors="backslashreplace").decode()

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
-from bursar.campaign.config import Config, check_text
+from bursar.campaign.config import Config
 from bursar.campaign.events import CREATED
 from bursar.campaign.state import State
 from bursar.errors import CampaignExists, InvalidInput, suggest
 from bursar.formatting import join_words
 from bursar.ledger import Event, MemoryStore, Store
 from bursar.money import Amount, Coin
+from bursar.validation import check_text
 
 __all__ = ["check_arm", "check_arm_key", "check_scope", "create_campaign", "open_store"]
 

@@ -7,15 +7,17 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from bursar.campaign.config import printable
-from bursar.campaign.records import DecisionRecord
-from bursar.campaign.state import State
 from bursar.errors import BursarError, InvalidInput
 from bursar.money import Amount, Coin
+from bursar.validation import printable
+
+if TYPE_CHECKING:
+    from bursar.campaign.records import DecisionRecord
+    from bursar.campaign.state import State
 
 __all__ = ["Decision", "DecisionBlock", "make_decision"]
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from hashlib import blake2b
+from collections.abc import Sequence
 from time import monotonic_ns
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
-
-from bursar.campaign.config import check_text, printable
+from bursar.campaign.ask_options import AskOptions
 from bursar.campaign.events import ASKED, POLICY_ERROR, POLICY_SLOW
 from bursar.campaign.records import Balance, DecisionRecord, day_of
 from bursar.campaign.state import State
@@ -22,95 +19,9 @@ from bursar.errors import (
     PolicyFailed,
     TooManyOpen,
 )
+from bursar.validation import printable
 
-__all__ = ["ANY", "AskOptions", "affordable", "ask", "load_ask_options", "make_ask_options"]
-
-_CONTEXT_LIMIT = 16_384  # bytes
-_CANONICAL = msgspec.json.Encoder(order="deterministic")
-
-
-class AskOptions(NamedTuple):
-    """What an ask may say: arms to choose among, arms to exclude, and a context to record.
-
-    The fingerprint tells two asks with the same id apart if their options differ.
-    """
-
-    among: tuple[str, ...] | None
-    exclude: tuple[str, ...] | None
-    context: dict[str, Any] | None
-    fingerprint: str
-
-    def keys(self, known: Iterable[str]) -> tuple[str, ...] | None:
-        """Return the arms that the options leave, or None for all."""
-        if self.exclude is None:
-            return self.among
-        few = known if self.among is None else self.among
-        return tuple(key for key in few if key not in self.exclude)
-
-
-ANY = AskOptions(None, None, None, "*")
-"""The usual ask: all arms, no context."""
-
-
-def make_ask_options(
-    among: Sequence[str] | None = None,
-    exclude: Sequence[str] | None = None,
-    context: dict[str, Any] | None = None,
-) -> AskOptions:
-    """Return the options of an ask; refuse what a log cannot keep."""
-    if among is None and not exclude and context is None:
-        return ANY
-    few, out = _check_keys("among", among), _check_keys("exclude", exclude)
-    if few is not None and not few:
-        raise InvalidInput("among must name at least one arm, got none; leave it out for all")
-    if not out and context is None:
-        return AskOptions(few, None, None, _encode(few))
-    digest = None
-    if context is not None:
-        digest = blake2b(_encode_context(context), digest_size=16).hexdigest()
-    return AskOptions(few, out, context, _encode({"among": few, "context": digest, "exclude": out}))
-
-
-def load_ask_options(fingerprint: str, context: dict[str, Any] | None) -> AskOptions:
-    """Return the options of an ask in the log."""
-    if fingerprint == "*":
-        return ANY
-    kept = msgspec.json.decode(fingerprint)
-    if isinstance(kept, list):
-        return AskOptions(tuple(kept), None, None, fingerprint)
-    among, exclude = (
-        None if keys is None else tuple(keys) for keys in (kept["among"], kept["exclude"])
-    )
-    return AskOptions(among, exclude, context, fingerprint)
-
-
-def _check_keys(name: str, given: Sequence[str] | None) -> tuple[str, ...] | None:
-    if given is None:
-        return None
-    if isinstance(given, str):
-        raise InvalidInput(f"{name} must be a list of arms, got the text {given!r}")
-    return tuple(sorted({check_text(f"an arm of {name}", key) for key in given}))
-
-
-def _encode_context(context: dict[str, Any]) -> bytes:
-    if not isinstance(context, dict):
-        raise InvalidInput(f"context must be a mapping of names to plain data, got {context!r}")
-    try:
-        encoded = _CANONICAL.encode(context)
-        plain = msgspec.json.decode(encoded) == context
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"context must be plain data: {error}") from error
-    if not plain:  # NaN, keys that are no texts, tuples: they would come back as something else
-        raise InvalidInput(f"context must be plain data as JSON has it, got {context!r}")
-    if len(encoded) > _CONTEXT_LIMIT:
-        raise InvalidInput(
-            f"context must be at most {_CONTEXT_LIMIT:,} bytes, got {len(encoded):,}"
-        )
-    return encoded
-
-
-def _encode(value: Any) -> str:
-    return _CANONICAL.encode(value).decode()
+__all__ = ["affordable", "ask"]
 
 
 def ask(

@@ -6,13 +6,13 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from bursar.campaign.config import check_text
 from bursar.campaign.events import ARM_PAUSED, CONFIRMED, CORRECTED, TOLD, VOIDED
 from bursar.campaign.records import OPEN, DecisionRecord
 from bursar.campaign.state import State
 from bursar.campaign.tokens import Grant, adopt_decision
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.errors import InvalidInput, OutcomeConflict
+from bursar.validation import check_text
 
 __all__ = ["check_sum", "confirm", "correct", "tell", "void"]
 

@@ -1,93 +1,88 @@
-"""A campaign elsewhere, as if it were here."""
+"""A campaign of a service, with the verbs of :class:`bursar.Campaign`, blocking or awaited."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from bursar.campaign import Decision
 from bursar.campaign.decision import DecisionBlock
-from bursar.client.admin_calls import ChangeCalls, ViewCalls
-from bursar.client.decision_calls import EndCalls, OutcomeCalls
-from bursar.client.script import AsyncRunner, Awaiting, Blocking, Runner, Script, Verb, View
-from bursar.client.spool import SpoolingTransport
+from bursar.client.calls import CampaignCalls
+from bursar.client.script import Awaiting, Blocking, Script, Verb, View
+from bursar.client.transport import AsyncRunner, Runner, Transport
 from bursar.errors import BudgetExhausted, BursarError
-from bursar.ledger import Event
 from bursar.money import Amount
 
-__all__ = ["AsyncCampaign", "Handle", "RemoteCampaign", "Scripts"]
+if TYPE_CHECKING:
+    from bursar.campaign import Decision
+    from bursar.ledger import Event
 
-# ==== client.handle
-# Handles of a campaign elsewhere: the verbs of :class:`bursar.Campaign`, at once or awaited.
+__all__ = ["AsyncCampaign", "RemoteCampaign"]
 
-
-class Scripts(EndCalls, ChangeCalls, ViewCalls):
-    """All that can be done with one campaign."""
-
-
-class Handle:
-    """The verbs that are one script each."""
-
-    def __init__(self, line: SpoolingTransport, name: str) -> None:
-        self.name = name
-        self.scripts = Scripts(line, name)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, {self.scripts.line.url!r})"
-
-    tell = Verb(Scripts.tell)
-    tell_many = Verb(Scripts.tell_many)
-    confirm = Verb(Scripts.confirm)
-    void = Verb(Scripts.void)
-    void_many = Verb(Scripts.void_many)
-    correct = Verb(Scripts.correct)
-    decision = Verb(Scripts.decision)
-    token = Verb(Scripts.token)
-
-    add_arm = Verb(Scripts.add_arm)
-    pause_arm = Verb(Scripts.pause_arm)
-    resume_arm = Verb(Scripts.resume_arm)
-    retire_arm = Verb(Scripts.retire_arm)
-    set_budget = Verb(Scripts.set_budget)
-    set_cap = Verb(Scripts.set_cap)
-    change = Verb(Scripts.change)
-    pause = Verb(Scripts.pause)
-    resume = Verb(Scripts.resume)
-    end = Verb(Scripts.end)
-    reconcile = Verb(Scripts.reconcile)
-
-    status = Verb(Scripts.status)
-    arms = Verb(Scripts.arms)
-    holds = Verb(Scripts.holds)
-    explain = Verb(Scripts.explain)
-    forecast = Verb(Scripts.forecast)
-
-    config = View(Scripts.config)
-    coin = View(Scripts.coin)
-    budget = View(Scripts.budget)
-    spent = View(Scripts.spent)
-    held = View(Scripts.held)
-    available = View(Scripts.available)
-    overrun = View(Scripts.overrun)
-    state = View(Scripts.state)
-    open = View(Scripts.open)
-    version = View(Scripts.version)
-    alarms = View(Scripts.alarms)
-
+T = TypeVar("T")
 
 _LOG = logging.getLogger("bursar.client")
 
 
-def _begin_block(scripts: OutcomeCalls, options: dict[str, Any]) -> Script[DecisionBlock]:
-    """Ask, after reading the rules: an outcome that breaks them is refused in the block."""
+class CampaignVerbs:
+    """The verbs and numbers that are one call each."""
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self.name = name
+        self.calls = CampaignCalls(transport, name)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.calls.transport.url!r})"
+
+    tell = Verb(CampaignCalls.tell)
+    tell_many = Verb(CampaignCalls.tell_many)
+    confirm = Verb(CampaignCalls.confirm)
+    void = Verb(CampaignCalls.void)
+    void_many = Verb(CampaignCalls.void_many)
+    correct = Verb(CampaignCalls.correct)
+    decision = Verb(CampaignCalls.decision)
+    token = Verb(CampaignCalls.token)
+
+    add_arm = Verb(CampaignCalls.add_arm)
+    pause_arm = Verb(CampaignCalls.pause_arm)
+    resume_arm = Verb(CampaignCalls.resume_arm)
+    retire_arm = Verb(CampaignCalls.retire_arm)
+    set_budget = Verb(CampaignCalls.set_budget)
+    set_cap = Verb(CampaignCalls.set_cap)
+    change = Verb(CampaignCalls.change)
+    pause = Verb(CampaignCalls.pause)
+    resume = Verb(CampaignCalls.resume)
+    end = Verb(CampaignCalls.end)
+    reconcile = Verb(CampaignCalls.reconcile)
+
+    status = Verb(CampaignCalls.status)
+    arms = Verb(CampaignCalls.arms)
+    holds = Verb(CampaignCalls.holds)
+    explain = Verb(CampaignCalls.explain)
+    forecast = Verb(CampaignCalls.forecast)
+
+    config = View(CampaignCalls.config)
+    coin = View(CampaignCalls.coin)
+    budget = View(CampaignCalls.budget)
+    spent = View(CampaignCalls.spent)
+    held = View(CampaignCalls.held)
+    available = View(CampaignCalls.available)
+    overrun = View(CampaignCalls.overrun)
+    state = View(CampaignCalls.state)
+    open = View(CampaignCalls.open)
+    version = View(CampaignCalls.version)
+    alarms = View(CampaignCalls.alarms)
+
+
+def _begin_block(calls: CampaignCalls, options: dict[str, Any]) -> Script[DecisionBlock]:
+    """Ask, after loading the rules: an outcome that breaks them is refused in the block."""
     DecisionBlock.check_options(options)
-    rules = yield from scripts.rules()
-    decision = yield from scripts.ask(**options)
+    rules = yield from calls.load_rules()
+    decision = yield from calls.ask(**options)
 
     def check(cost: Amount | None, reward: float | None) -> None:
-        scripts.outcome(cost, reward)
+        calls.encode_outcome(cost, reward)
         if reward is not None and rules is not None:
             rules.check_reward(reward)
 
@@ -95,45 +90,43 @@ def _begin_block(scripts: OutcomeCalls, options: dict[str, Any]) -> Script[Decis
 
 
 def _end_block(
-    scripts: OutcomeCalls, block: DecisionBlock, error: BaseException | None = None
+    calls: CampaignCalls, block: DecisionBlock, error: BaseException | None = None
 ) -> Script[None]:
     """Report the outcome of a block; if it raised before it had one, void the decision."""
     if error is None:
         block.check_settled()
     if error is None or block.outcome:
-        call = scripts.told(block.decision, block.outcome.get("cost"), block.outcome.get("reward"))
+        cost, reward = block.outcome.get("cost"), block.outcome.get("reward")
+        request = calls.make_outcome(block.decision, cost, reward)
     else:
-        call = scripts.voiding(block.decision.id, block.reason(error))
-    line = scripts.line
+        request = calls.make_void(block.decision.id, block.reason(error))
+    transport = calls.transport
     try:
-        yield from line.call(call)
+        yield from transport.send(request)
     except GeneratorExit:
         raise
     except BaseException as failure:
-        if not line.keep((call,), failure) or not isinstance(failure, BursarError):
+        if not transport.store((request,), failure) or not isinstance(failure, BursarError):
             raise
-        # the work is done and its outcome is safe: an error would have it done twice
+        # the work is done and its outcome is stored: an error would have it done twice
         _LOG.warning("the outcome of %s is kept for later: %s", block.decision.id, failure)
     else:
-        yield from line.catch_up()
+        yield from transport.deliver_stored()
 
 
-T = TypeVar("T")
-
-
-class RemoteCampaign(Handle, Blocking):
+class RemoteCampaign(CampaignVerbs, Blocking):
     """A campaign of a service, with the verbs, results and errors of :class:`bursar.Campaign`.
 
     Made by :meth:`bursar.Client.campaign`; nothing is sent before the first verb.
     """
 
-    def __init__(self, player: Runner, line: SpoolingTransport, name: str) -> None:
-        super().__init__(line, name)
-        self._player = player
+    def __init__(self, runner: Runner, transport: Transport, name: str) -> None:
+        super().__init__(transport, name)
+        self._runner = runner
 
-    def play(self, script: Script[T]) -> T:
-        """Play a script to its end."""
-        return self._player.play(script)
+    def run_script(self, script: Script[T]) -> T:
+        """Run a script to its end."""
+        return self._runner.run_script(script)
 
     @overload
     def ask(
@@ -164,28 +157,28 @@ class RemoteCampaign(Handle, Blocking):
         exclude: Sequence[str] | None = None,
         context: dict[str, Any] | None = None,
     ) -> Decision | list[Decision]:
-        """Return the arm to play next, its money held; see :meth:`bursar.Campaign.ask`."""
-        script = self.scripts.ask(n, id=id, among=among, exclude=exclude, context=context)
-        found: Decision | list[Decision] = self.play(script)
+        """Choose the arm to play next and reserve its cost; see :meth:`bursar.Campaign.ask`."""
+        script = self.calls.ask(n, id=id, among=among, exclude=exclude, context=context)
+        found: Decision | list[Decision] = self.run_script(script)
         return found
 
     @contextmanager
     def decide(self, **options: Any) -> Iterator[DecisionBlock]:
-        """Ask, and settle by itself: ``with campaign.decide() as d: d.settle(cost=…, reward=…)``.
+        """Ask, and report at the end: ``with campaign.decide() as d: d.settle(cost=…, reward=…)``.
 
-        If the body raises, what it settled so far is told, or the hold is given back.
+        If the body raises, what it settled so far is reported, or the hold is released.
         """
-        block = self.play(_begin_block(self.scripts, options))
+        block = self.run_script(_begin_block(self.calls, options))
         try:
             yield block
         except BaseException as error:
             with block.keep_error(error):
-                self.play(_end_block(self.scripts, block, error))
+                self.run_script(_end_block(self.calls, block, error))
             raise
-        self.play(_end_block(self.scripts, block))
+        self.run_script(_end_block(self.calls, block))
 
     def run(self, play: Callable[[str], tuple[Amount, float]], most: int | None = None) -> int:
-        """Play until the budget is spent: ``play(arm)`` returns what it cost and brought."""
+        """Play until the budget is spent; ``play(arm)`` returns the cost and the reward."""
         done = 0
         while most is None or done < most:
             try:
@@ -198,34 +191,30 @@ class RemoteCampaign(Handle, Blocking):
         return done
 
     def events(self, after: int = 0) -> Iterator[Event]:
-        """Yield what happened, in order."""
-        place: int | None = after
-        while place is not None:
-            some, place = self.play(self.scripts.page(place))
-            yield from some
+        """Yield the events of the log in order."""
+        start: int | None = after
+        while start is not None:
+            page, start = self.run_script(self.calls.load_events(start))
+            yield from page
 
     def close(self) -> None:
-        """Give back connections, those of the client; the campaign itself goes on."""
-        self._player.close()
+        """Close the client's connections; the campaign itself goes on."""
+        self._runner.close()
 
 
-# ==== client.async_campaign
-# A campaign elsewhere, awaited.
-
-
-class AsyncCampaign(Handle, Awaiting):
-    """A campaign of a service: as :class:`RemoteCampaign`, each verb and each number awaited.
+class AsyncCampaign(CampaignVerbs, Awaiting):
+    """A campaign of a service; as :class:`RemoteCampaign`, with verbs and numbers awaited.
 
     Made by :meth:`bursar.AsyncClient.campaign`; nothing is sent before the first verb.
     """
 
-    def __init__(self, player: AsyncRunner, line: SpoolingTransport, name: str) -> None:
-        super().__init__(line, name)
-        self._player = player
+    def __init__(self, runner: AsyncRunner, transport: Transport, name: str) -> None:
+        super().__init__(transport, name)
+        self._runner = runner
 
-    async def play(self, script: Script[T]) -> T:
-        """Play a script to its end."""
-        return await self._player.play(script)
+    async def run_script(self, script: Script[T]) -> T:
+        """Run a script to its end."""
+        return await self._runner.run_script(script)
 
     @overload
     async def ask(
@@ -256,30 +245,31 @@ class AsyncCampaign(Handle, Awaiting):
         exclude: Sequence[str] | None = None,
         context: dict[str, Any] | None = None,
     ) -> Decision | list[Decision]:
-        """Return the arm to play next, its money held; see :meth:`bursar.Campaign.ask`."""
-        script = self.scripts.ask(n, id=id, among=among, exclude=exclude, context=context)
-        found: Decision | list[Decision] = await self.play(script)
+        """Choose the arm to play next and reserve its cost; see :meth:`bursar.Campaign.ask`."""
+        script = self.calls.ask(n, id=id, among=among, exclude=exclude, context=context)
+        found: Decision | list[Decision] = await self.run_script(script)
         return found
 
     @asynccontextmanager
     async def decide(self, **options: Any) -> AsyncIterator[DecisionBlock]:
-        """Ask, and settle by itself: ``async with campaign.decide() as d: d.settle(…)``.
+        """Ask, and report at the end: ``async with campaign.decide() as d: d.settle(…)``.
 
-        If the body raises or is cancelled, what it settled so far is told, or the hold given back.
+        If the body raises or is cancelled, what it settled so far is reported, or the hold is
+        released.
         """
-        block = await self.play(_begin_block(self.scripts, options))
+        block = await self.run_script(_begin_block(self.calls, options))
         try:
             yield block
         except BaseException as error:
             with block.keep_error(error):
-                await self._player.play_out(_end_block(self.scripts, block, error))
+                await self._runner.run_shielded(_end_block(self.calls, block, error))
             raise
-        await self._player.play_out(_end_block(self.scripts, block))
+        await self._runner.run_shielded(_end_block(self.calls, block))
 
     async def run(
         self, play: Callable[[str], Awaitable[tuple[Amount, float]]], most: int | None = None
     ) -> int:
-        """Play until the budget is spent: awaiting ``play(arm)`` gives what it cost and brought."""
+        """Play until the budget is spent; awaiting ``play(arm)`` gives the cost and the reward."""
         done = 0
         while most is None or done < most:
             try:
@@ -292,13 +282,13 @@ class AsyncCampaign(Handle, Awaiting):
         return done
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
-        """Yield what happened, in order."""
-        place: int | None = after
-        while place is not None:
-            some, place = await self.play(self.scripts.page(place))
-            for event in some:
+        """Yield the events of the log in order."""
+        start: int | None = after
+        while start is not None:
+            page, start = await self.run_script(self.calls.load_events(start))
+            for event in page:
                 yield event
 
     async def close(self) -> None:
-        """Give back connections, those of the client; the campaign itself goes on."""
-        await self._player.close()
+        """Close the client's connections; the campaign itself goes on."""
+        await self._runner.close()

@@ -1,4 +1,4 @@
-"""A client of a service."""
+"""Clients of a service: the verbs of campaigns and keys, blocking or awaited."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 import httpx2
 
 from bursar.campaign.decision import DecisionBlock
-from bursar.client.admin_calls import ServiceCalls
+from bursar.client.calls import ServiceCalls
 from bursar.client.campaign import AsyncCampaign, RemoteCampaign
-from bursar.client.script import AsyncRunner, Awaiting, Blocking, Runner, Script, Verb
-from bursar.client.spool import SpoolingTransport
-from bursar.client.transport import Retry
+from bursar.client.script import Awaiting, Blocking, Script, Verb
+from bursar.client.transport import AsyncRunner, Retry, Runner, Transport
 from bursar.money import Amount
 
 __all__ = ["AsyncClient", "Client"]
@@ -22,28 +21,46 @@ __all__ = ["AsyncClient", "Client"]
 T = TypeVar("T")
 
 
-class Client(Blocking):
-    """Campaigns of a service, as if they were here.
+class ServiceVerbs:
+    """The verbs that are one call each."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.calls = ServiceCalls(transport)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._transport.url!r})"  # without the key
+
+    campaigns = Verb(ServiceCalls.campaigns)
+    keys = Verb(ServiceCalls.keys)
+    create_key = Verb(ServiceCalls.create_key)
+    revoke_key = Verb(ServiceCalls.revoke_key)
+    rotate_key = Verb(ServiceCalls.rotate_key)
+    flush = Verb(ServiceCalls.flush)
+
+
+class Client(ServiceVerbs, Blocking):
+    """The campaigns of a service, with the verbs of embedded ones.
 
     Parameters
     ----------
     url : str
-        Where the service is.
+        Address of the service.
     key : str, optional
-        The key to show, ``bursar_…``.
+        The API key, ``bursar_…``.
     timeout : float
-        Seconds within which a call must have its answer, all tries together.
+        Seconds within which a call must be answered, all attempts together.
     spool : path, optional
-        A file that keeps outcomes which could not be delivered; they are delivered as soon as the
-        service answers again, by :meth:`flush`, or by the next client with this file.
+        A file for outcomes that could not be delivered. They are delivered when the service
+        answers again, by :meth:`flush`, or by the next client with this file.
     retry : Retry, optional
-        How to wait between tries.
+        How to wait between attempts.
     transport : httpx2.BaseTransport, optional
         Another way to send requests: a proxy, client certificates, tests.
 
     Examples
     --------
-    Change one line, and a program that has its campaign in a file has it in a service::
+    A program moves its campaign from a file to a service by changing one line::
 
         campaign = bursar.Campaign("llm", storage="sqlite:///spend.db")
         campaign = bursar.Client("http://127.0.0.1:8321", key=key).campaign("llm")
@@ -60,17 +77,16 @@ class Client(Blocking):
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         retry = retry or Retry()
-        self._line = SpoolingTransport(url, key, timeout, retry, spool)
-        self._player = Runner(transport, retry.sleep)
-        self.scripts = ServiceCalls(self._line)
+        super().__init__(Transport(url, key, timeout, retry, spool))
+        self._runner = Runner(transport, retry.sleep)
 
-    def play(self, script: Script[T]) -> T:
-        """Play a script to its end."""
-        return self._player.play(script)
+    def run_script(self, script: Script[T]) -> T:
+        """Run a script to its end."""
+        return self._runner.run_script(script)
 
     def campaign(self, name: str) -> RemoteCampaign:
-        """Return a campaign to ask and tell; nothing is sent yet."""
-        return RemoteCampaign(self._player, self._line, name)
+        """Return a campaign; nothing is sent yet."""
+        return RemoteCampaign(self._runner, self._transport, name)
 
     def create(
         self,
@@ -80,24 +96,17 @@ class Client(Blocking):
         policy: str | None = None,
         **rules: Any,
     ) -> RemoteCampaign:
-        """Make a campaign, as :class:`bursar.Campaign` does; one that is there must be the same."""
-        self.play(self.scripts.create(name, budget, arms, policy, rules))
+        """Create a campaign as :class:`bursar.Campaign` does; an existing one must be the same."""
+        self.run_script(self.calls.create(name, budget, arms, policy, rules))
         return self.campaign(name)
 
     def decide(self, name: str, **options: Any) -> AbstractContextManager[DecisionBlock]:
-        """Ask a campaign, and settle by itself at the end of the block."""
+        """Ask a campaign, and report the outcome at the end of the block."""
         return self.campaign(name).decide(**options)
-
-    campaigns = Verb(ServiceCalls.campaigns)
-    keys = Verb(ServiceCalls.keys)
-    create_key = Verb(ServiceCalls.create_key)
-    revoke_key = Verb(ServiceCalls.revoke_key)
-    rotate_key = Verb(ServiceCalls.rotate_key)
-    flush = Verb(ServiceCalls.flush)
 
     def close(self) -> None:
         """Close all connections."""
-        self._player.close()
+        self._runner.close()
 
     def __enter__(self) -> Client:
         return self
@@ -105,16 +114,9 @@ class Client(Blocking):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"Client({self._line.url!r})"  # without the key
 
-
-# ==== client.async_client
-# A client of a service, for asyncio.
-
-
-class AsyncClient(Awaiting):
-    """Campaigns of a service in an asyncio program: as :class:`bursar.Client`, awaited.
+class AsyncClient(ServiceVerbs, Awaiting):
+    """The campaigns of a service in an asyncio program; as :class:`bursar.Client`, awaited.
 
     Every verb and every number of a campaign is awaited, ``await campaign.ask()``,
     ``await campaign.spent``; blocks are ``async with campaign.decide() as decision:``. The
@@ -132,17 +134,16 @@ class AsyncClient(Awaiting):
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         retry = retry or Retry()
-        self._line = SpoolingTransport(url, key, timeout, retry, spool)
-        self._player = AsyncRunner(transport, retry.sleep)
-        self.scripts = ServiceCalls(self._line)
+        super().__init__(Transport(url, key, timeout, retry, spool))
+        self._runner = AsyncRunner(transport, retry.sleep)
 
-    async def play(self, script: Script[T]) -> T:
-        """Play a script to its end."""
-        return await self._player.play(script)
+    async def run_script(self, script: Script[T]) -> T:
+        """Run a script to its end."""
+        return await self._runner.run_script(script)
 
     def campaign(self, name: str) -> AsyncCampaign:
-        """Return a campaign to ask and tell; nothing is sent yet."""
-        return AsyncCampaign(self._player, self._line, name)
+        """Return a campaign; nothing is sent yet."""
+        return AsyncCampaign(self._runner, self._transport, name)
 
     async def create(
         self,
@@ -152,30 +153,20 @@ class AsyncClient(Awaiting):
         policy: str | None = None,
         **rules: Any,
     ) -> AsyncCampaign:
-        """Make a campaign, as :class:`bursar.Campaign` does; one that is there must be the same."""
-        await self.play(self.scripts.create(name, budget, arms, policy, rules))
+        """Create a campaign as :class:`bursar.Campaign` does; an existing one must be the same."""
+        await self.run_script(self.calls.create(name, budget, arms, policy, rules))
         return self.campaign(name)
 
     def decide(self, name: str, **options: Any) -> AbstractAsyncContextManager[DecisionBlock]:
-        """Ask a campaign, and settle by itself at the end of the block."""
+        """Ask a campaign, and report the outcome at the end of the block."""
         return self.campaign(name).decide(**options)
-
-    campaigns = Verb(ServiceCalls.campaigns)
-    keys = Verb(ServiceCalls.keys)
-    create_key = Verb(ServiceCalls.create_key)
-    revoke_key = Verb(ServiceCalls.revoke_key)
-    rotate_key = Verb(ServiceCalls.rotate_key)
-    flush = Verb(ServiceCalls.flush)
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._player.close()
+        await self._runner.close()
 
     async def __aenter__(self) -> AsyncClient:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    def __repr__(self) -> str:
-        return f"AsyncClient({self._line.url!r})"  # without the key

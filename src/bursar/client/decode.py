@@ -1,24 +1,27 @@
-"""What answers say, as the things that the embedded campaign returns."""
+"""Conversion between the service's JSON and the types that an embedded campaign returns."""
 
 from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from bursar.campaign import ArmView, Decision, Explanation, Forecast
+from bursar import campaign
 from bursar.campaign.events import check_kind
-from bursar.client.transport import error_of
+from bursar.client.transport import decode_error
 from bursar.errors import BursarError, InvalidInput
 from bursar.ledger import Event
 from bursar.money import Amount, Coin, Rounding
 from bursar.validation import check_number
 
+if TYPE_CHECKING:
+    from bursar.campaign import ArmView, Decision, Explanation, Forecast
+
 __all__ = [
-    "amount_text",
+    "check_reward",
     "decode_arm",
     "decode_as",
     "decode_decision",
@@ -26,36 +29,38 @@ __all__ = [
     "decode_forecast",
     "decode_result",
     "decode_sent_event",
+    "encode_amount",
     "exponent_of",
-    "reward_number",
 ]
 
-# ==== client.amount
-# Money on its way to a service: the checks of the embedded campaign, then decimal text.
+T = TypeVar("T")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
-def amount_text(
+def encode_amount(
     name: str, value: Amount, exponent: int | None, rounding: Rounding | None = None
 ) -> tuple[str, Rounding | None]:
     """Return an amount as text, and the rounding that is left to the service.
 
-    With the exponent of the campaign known, everything is decided here. Before the first answer it
-    is not: then what no campaign takes is refused, and the exact value goes on its way.
+    If the exponent of the campaign is known, the amount is checked and rounded here. Before the
+    first answer it is not: then only what no campaign accepts is refused.
 
-    >>> amount_text("cost", "0.00310", 6), amount_text("cost", 0.1, 2, "up")
+    >>> encode_amount("cost", "0.00310", 6), encode_amount("cost", 0.1, 2, "up")
     (('0.003100', None), ('0.11', None))
-    >>> amount_text("cost", 0.25, None, "up")
+    >>> encode_amount("cost", 0.25, None, "up")
     ('0.25', 'up')
     """
     if exponent is not None:
         coin = Coin(exponent)
         return coin.text(coin.units(name, value, rounding)), None
-    Coin(0).units(name, value, rounding or "up")  # a number, finite, 0 or more, below 10^18
+    Coin(0).units(name, value, rounding or "up")  # a finite number, 0 or more, below 10^18
     return f"{Decimal(value):f}", rounding
 
 
 def exponent_of(amount: str) -> int:
-    """Return the exponent of the campaign that wrote an amount: it writes all its digits.
+    """Return the exponent of the campaign that wrote an amount, which has all its digits.
 
     >>> exponent_of("0.004000"), exponent_of("12")
     (6, 0)
@@ -63,22 +68,16 @@ def exponent_of(amount: str) -> int:
     return len(amount.partition(".")[2])
 
 
-def reward_number(reward: Any) -> float:
-    """Return a reward; refuse what no campaign takes."""
+def check_reward(reward: Any) -> float:
+    """Return a reward as a float; raise InvalidInput for what no campaign accepts."""
     found = check_number("reward", reward)
     if not math.isfinite(found):
         raise InvalidInput(f"reward must be finite, got {reward!r}")
     return found
 
 
-T = TypeVar("T")
-
-_START = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-
-
 def decode_as(kind: type[T], data: Any) -> T:
-    """Return a thing of its plain data; members that this version does not know are passed over."""
+    """Return a record of plain data; members that this version does not know are ignored."""
     return msgspec.convert(data, kind)
 
 
@@ -86,20 +85,30 @@ def decode_decision(data: dict[str, Any], replayed: bool = False) -> Decision:
     """Return a decision."""
     coin = Coin(exponent_of(data["hold"]))
     cost = data["cost"]
-    return Decision(
-        data["id"], data["arm"], data["seq"], coin, coin.units("hold", data["hold"]),
-        _microseconds(data["at"]), _microseconds(data["expires_at"]), data["propensity"],
-        data["constrained"], bool(data.get("replayed")) or replayed, data["money"],
-        data["reward_state"], None if cost is None else coin.units("cost", cost), data["reward"],
-        data["context"],
-    )  # fmt: skip
+    return campaign.Decision(
+        id=data["id"],
+        arm=data["arm"],
+        seq=data["seq"],
+        coin=coin,
+        hold_units=coin.units("hold", data["hold"]),
+        ts=_microseconds(data["at"]),
+        expires=_microseconds(data["expires_at"]),
+        propensity=data["propensity"],
+        constrained=data["constrained"],
+        replayed=bool(data.get("replayed")) or replayed,
+        money=data["money"],
+        reward_state=data["reward_state"],
+        cost_units=None if cost is None else coin.units("cost", cost),
+        reward=data["reward"],
+        context=data["context"],
+    )
 
 
 def decode_result(data: dict[str, Any]) -> Decision | BursarError:
-    """Return what became of one of many: a decision, or the error in its place."""
+    """Return the decision of one entry of a batch, or its error."""
     if data.get("decision") is not None:
         return decode_decision(data["decision"])
-    return error_of(data["problem"], int(data["status"]))
+    return decode_error(data["problem"], int(data["status"]))
 
 
 def decode_sent_event(data: dict[str, Any]) -> Event:
@@ -110,34 +119,34 @@ def decode_sent_event(data: dict[str, Any]) -> Event:
 
 
 def decode_arm(data: dict[str, Any]) -> ArmView:
-    """Return how an arm stands."""
+    """Return the view of an arm."""
     ratio, reward = data["ratio"], data["reward"]
-    if ratio is not None and ratio["value"] is None:  # reward for nothing: the sign is the reward's
+    if ratio is not None and ratio["value"] is None:  # a reward at no cost has the reward's sign
         ratio = ratio | {"value": math.copysign(math.inf, reward["value"])}
-    return decode_as(ArmView, _restore_infinity(data | {"ratio": ratio}))
+    return decode_as(campaign.ArmView, _restore_infinity(data | {"ratio": ratio}))
 
 
 def decode_explanation(data: dict[str, Any]) -> Explanation:
-    """Return why a decision was what it was."""
-    options = [one | {"arm": _plain_arm(one["arm"])} for one in data["options"]]
+    """Return the explanation of a decision."""
+    options = [one | {"arm": _arm_fields(one["arm"])} for one in data["options"]]
     if data["how"] in ("index", "first") or any(one["index"] is not None for one in options):
-        # a policy that has an index has one for every arm: JSON has no word for infinity
+        # a policy with an index has one for every arm; JSON has no infinity
         options = [one | {"index": _or(one["index"], math.inf)} for one in options]
-    return decode_as(Explanation, data | {"options": options})
+    return decode_as(campaign.Explanation, data | {"options": options})
 
 
 def decode_forecast(data: dict[str, Any]) -> Forecast:
-    """Return what is to come."""
-    return decode_as(Forecast, _restore_infinity(data))
+    """Return a forecast."""
+    return decode_as(campaign.Forecast, _restore_infinity(data))
 
 
-def _plain_arm(data: dict[str, Any]) -> dict[str, Any]:
+def _arm_fields(data: dict[str, Any]) -> dict[str, Any]:
     arm = decode_arm(data)
     return {name: getattr(arm, name) for name in arm.__dataclass_fields__}
 
 
 def _restore_infinity(data: dict[str, Any]) -> dict[str, Any]:
-    """Return data with the infinite ends of estimates, which JSON has no word for, put back."""
+    """Return data with the infinite ends of estimates, which JSON cannot express, restored."""
     infinite = {"value": math.inf, "low": -math.inf, "high": math.inf}
     return {
         name: (
@@ -154,4 +163,4 @@ def _or(value: float | None, infinite: float) -> float:
 
 
 def _microseconds(text: str) -> int:
-    return (datetime.fromisoformat(text) - _START) // _MICROSECOND
+    return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND

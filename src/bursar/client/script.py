@@ -1,33 +1,19 @@
-"""Scripts: what to send and when to wait, said once and played by two kinds of clients.
+"""Scripts: each call is described once as a generator and run by two kinds of clients.
 
-A script is a generator. It yields an :class:`Exchange` and gets the response back, or a
-:class:`Pause`, and returns the result. Nothing in it knows whether its player blocks or awaits, so
-there is one description of every call, of retries and of what happens when things go wrong.
+A script yields a :class:`SendRequest` and receives the response, or yields a :class:`Sleep`; it
+returns the result. Nothing in it depends on whether its runner blocks or awaits, so retries and
+failures are handled in one place for both.
 """
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
-import httpx2
-
-__all__ = [
-    "AsyncRunner",
-    "Awaiting",
-    "Blocking",
-    "Runner",
-    "Script",
-    "SendRequest",
-    "Sleep",
-    "Verb",
-    "View",
-]
+__all__ = ["Awaiting", "Blocking", "Script", "SendRequest", "Sleep", "Verb", "View"]
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -36,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SendRequest:
-    """One request; its player answers with the response, or raises what the network raised."""
+    """One HTTP request; the runner returns its response or raises the network's error."""
 
     method: str
     url: str
@@ -47,7 +33,7 @@ class SendRequest:
 
 @dataclass(frozen=True)
 class Sleep:
-    """So many seconds of doing nothing."""
+    """A pause in seconds."""
 
     seconds: float
 
@@ -56,27 +42,27 @@ Script = Generator[SendRequest | Sleep, Any, T]
 
 
 class Blocking(ABC):
-    """Whatever plays scripts at once."""
+    """An object whose scripts run in the calling thread."""
 
-    scripts: Any
+    calls: Any
 
     @abstractmethod
-    def play(self, script: Script[T]) -> T:
-        """Play a script to its end."""
+    def run_script(self, script: Script[T]) -> T:
+        """Run a script to its end."""
 
 
 class Awaiting(ABC):
-    """Whatever plays scripts in an event loop."""
+    """An object whose scripts run in an event loop."""
 
-    scripts: Any
+    calls: Any
 
     @abstractmethod
-    async def play(self, script: Script[T]) -> T:
-        """Play a script to its end."""
+    async def run_script(self, script: Script[T]) -> T:
+        """Run a script to its end."""
 
 
 class Verb(Generic[S, P, T]):
-    """A method made of a script: it returns the result, or a coroutine of it."""
+    """A method made of a script; it returns the result, or a coroutine of the result."""
 
     def __init__(self, script: Callable[Concatenate[S, P], Script[T]]) -> None:
         self.script = script
@@ -102,7 +88,7 @@ class Verb(Generic[S, P, T]):
             return self.script
 
         def bound(*args: P.args, **options: P.kwargs) -> Any:
-            return owner.play(self.script(owner.scripts, *args, **options))
+            return owner.run_script(self.script(owner.calls, *args, **options))
 
         bound.__doc__, bound.__name__ = self.script.__doc__, self.script.__name__
         cast(Any, bound).__signature__ = self.signature
@@ -110,7 +96,7 @@ class Verb(Generic[S, P, T]):
 
 
 class View(Generic[S, T]):
-    """A property made of a script: the value, or something to await it from."""
+    """A property made of a script; its value is the result, or a coroutine of the result."""
 
     def __init__(self, script: Callable[[S], Script[T]]) -> None:
         self.script = script
@@ -126,99 +112,4 @@ class View(Generic[S, T]):
     def __get__(self, owner: Awaiting, kind: type | None = None) -> Coroutine[Any, Any, T]: ...
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        return self if owner is None else owner.play(self.script(owner.scripts))
-
-
-# ==== client.player
-# Players of scripts: one that blocks, one that awaits. All that sync and async do not share.
-
-
-class Runner(Blocking):
-    """Plays scripts at once, from any number of threads."""
-
-    def __init__(
-        self, transport: httpx2.BaseTransport | None, sleep: Callable[[float], Any] | None
-    ) -> None:
-        self._http = httpx2.Client(transport=transport)
-        self._sleep = sleep or time.sleep
-
-    def play(self, script: Script[T]) -> T:
-        """Play a script to its end."""
-        try:
-            step = next(script)
-            while True:
-                try:
-                    result = self._do(step)
-                except BaseException as error:
-                    step = script.throw(error)
-                else:
-                    step = script.send(result)
-        except StopIteration as end:
-            found: T = end.value
-            return found
-
-    def _do(self, step: SendRequest | Sleep) -> httpx2.Response | None:
-        if isinstance(step, Sleep):
-            self._sleep(step.seconds)
-            return None
-        return self._http.request(
-            step.method, step.url, headers=step.headers, content=step.content, timeout=step.timeout
-        )
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._http.close()
-
-
-class AsyncRunner(Awaiting):
-    """Plays scripts in an asyncio event loop."""
-
-    def __init__(
-        self,
-        transport: httpx2.AsyncBaseTransport | None,
-        sleep: Callable[[float], Awaitable[Any]] | None,
-    ) -> None:
-        self._http = httpx2.AsyncClient(transport=transport)
-        self._sleep = sleep or asyncio.sleep
-        self._last: set[asyncio.Task[Any]] = set()
-
-    async def play(self, script: Script[T]) -> T:
-        """Play a script to its end."""
-        try:
-            step = next(script)
-            while True:
-                try:
-                    result = await self._do(step)
-                except BaseException as error:
-                    step = script.throw(error)
-                else:
-                    step = script.send(result)
-        except StopIteration as end:
-            found: T = end.value
-            return found
-
-    async def _do(self, step: SendRequest | Sleep) -> httpx2.Response | None:
-        if isinstance(step, Sleep):
-            await self._sleep(step.seconds)
-            return None
-        return await self._http.request(
-            step.method, step.url, headers=step.headers, content=step.content, timeout=step.timeout
-        )
-
-    async def play_out(self, script: Script[T]) -> T:
-        """Play a script to its end, even if whoever waits for it is cancelled meanwhile."""
-        task = asyncio.ensure_future(self.play(script))
-        self._last.add(task)  # the loop itself would forget it
-        task.add_done_callback(self._last.discard)
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if not task.done():
-                await asyncio.wait({task})
-            raise
-
-    async def close(self) -> None:
-        """Wait for outcomes on their way, then close all connections."""
-        if self._last:
-            await asyncio.wait(self._last)
-        await self._http.aclose()
+        return self if owner is None else owner.run_script(self.script(owner.calls))

@@ -1,68 +1,87 @@
-"""The line to a service: how a call gets through it, or is known not to have."""
+"""Transport: how requests reach a service, with retries, a deadline and a spool."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
 import httpx2
 
 from bursar import errors
-from bursar.client.script import Script, SendRequest, Sleep
-from bursar.errors import BursarError, InvalidData, InvalidInput, StorageUnavailable
+from bursar.client.script import Awaiting, Blocking, Script, SendRequest, Sleep
+from bursar.client.spool import Spool, SpooledCall
+from bursar.errors import (
+    BursarError,
+    InvalidData,
+    InvalidInput,
+    StorageUnavailable,
+    UnknownDecision,
+)
 from bursar.formatting import pluralize
 from bursar.validation import check_positive
 from bursar.version import __version__
 
 __all__ = [
+    "AsyncRunner",
     "ProblemDetails",
     "Reply",
     "Request",
     "Retry",
+    "Runner",
     "Transport",
-    "content_of",
-    "error_of",
-    "path_of",
-    "problem_of",
-    "retry_delay",
+    "decode_error",
+    "encode_body",
+    "make_path",
+    "parse_retry_after",
 ]
 
 T = TypeVar("T")
 
-# ==== client.call
-# A call of the service: what is sent, and how its answer is read.
+_LOG = logging.getLogger("bursar.client")
 
 
 class Reply(NamedTuple):
-    """A response that says yes."""
+    """The data of a successful response."""
 
     data: Any
     replayed: bool
 
 
+def read_nothing(reply: Reply) -> None:
+    """Ignore the data of a response."""
+
+
+def read_data(reply: Reply) -> Any:
+    """Return the data of a response."""
+    return reply.data
+
+
 @dataclass(frozen=True)
 class Request(Generic[T]):
-    """A request as it is meant.
+    """A request to the service.
 
     Attributes
     ----------
     method, path : str
-        Of HTTP.
+        The HTTP method and path.
     read : callable
-        Makes the result of the answer.
+        Makes the result from the reply.
     body, query, headers : mapping
-        What it says; members that are None are left out.
-    again : bool
-        Whether sending it twice does what sending it once does. If not, it is not sent again after
-        a failure that leaves open whether it arrived.
+        The content; members that are None are left out.
+    repeatable : bool
+        Whether sending it twice has the effect of sending it once. If not, it is not sent again
+        after a failure that leaves open whether it arrived.
     """
 
     method: str
@@ -71,63 +90,60 @@ class Request(Generic[T]):
     body: Mapping[str, Any] | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
-    again: bool = True
+    repeatable: bool = True
 
     @property
-    def address(self) -> str:
+    def target(self) -> str:
         """Path and query."""
-        said = {name: value for name, value in self.query.items() if value is not None}
-        return f"{self.path}?{urlencode(said)}" if said else self.path
+        given = {name: value for name, value in self.query.items() if value is not None}
+        return f"{self.path}?{urlencode(given)}" if given else self.path
 
 
-def path_of(*parts: str, verb: str = "") -> str:
-    """Return a path of the API; whatever names contain is quoted.
+def make_path(*parts: str, verb: str = "") -> str:
+    """Return a path of the API with quoted parts.
 
-    >>> path_of("campaigns", "a/b", verb="pause")
+    >>> make_path("campaigns", "a/b", verb="pause")
     '/v1/campaigns/a%2Fb:pause'
     """
     return "/v1/" + "/".join(quote(one, safe="") for one in parts) + (f":{verb}" if verb else "")
 
 
-def content_of(body: Mapping[str, Any] | None) -> bytes:
-    """Return a body as JSON: money as text, nothing that JSON does not have.
+def encode_body(body: Mapping[str, Any] | None) -> bytes:
+    """Return a body as JSON, with money as text.
 
-    >>> content_of({"cost": Decimal("1E-2"), "reward": 1.0, "rounding": None})
+    >>> encode_body({"cost": Decimal("1E-2"), "reward": 1.0, "rounding": None})
     b'{"cost":"0.01","reward":1.0}'
     """
     if body is None:
         return b""
-    said = {name: value for name, value in body.items() if value is not None}
+    given = {name: value for name, value in body.items() if value is not None}
     try:
-        return json.dumps(said, default=_text, allow_nan=False, separators=(",", ":")).encode()
+        return json.dumps(given, default=_text, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"cannot be sent as JSON: {error}, in {said!r}") from None
+        raise InvalidInput(f"cannot be sent as JSON: {error}, in {given!r}") from None
 
 
 def _text(value: Any) -> str:
     if isinstance(value, Decimal):
         return f"{value:f}"
-    raise TypeError(f"{type(value).__name__} is no plain data")
-
-
-# ==== client.retry
-# When to try again: with full jitter, and never beyond a deadline.
+    raise TypeError(f"{type(value).__name__} is not plain data")
 
 
 @dataclass(frozen=True)
 class Retry:
-    """How a client waits between tries.
+    """How a client waits between attempts.
 
     After the n-th failure it waits for a random time between 0 and ``first`` · 2ⁿ⁻¹, at most
-    ``most``: clients that failed together do not come back together. If the service says how long
-    to wait, that is added.
+    ``most``, so that clients that failed together do not return together. If the service says how
+    long to wait, that time is added. It is written by hand because it must know whether a failed
+    request may have arrived.
 
     Attributes
     ----------
     first, most : float
         Seconds.
     clock, chance, sleep : callable
-        Where the time (seconds, never set back), random numbers in [0, 1) and sleep come from;
+        The sources of monotonic time in seconds, of random numbers in [0, 1) and of pauses;
         ``sleep`` is by default time.sleep or asyncio.sleep.
     """
 
@@ -137,19 +153,19 @@ class Retry:
     chance: Callable[[], float] = random.random
     sleep: Callable[[float], Any] | None = None
 
-    def wait(self, failures: int, told: float = 0.0) -> float:
-        """Return how long to wait after so many failures.
+    def wait(self, failures: int, requested: float = 0.0) -> float:
+        """Return the seconds to wait after this number of failures.
 
         >>> Retry(chance=lambda: 0.5).wait(3)
         0.2
         """
-        return told + self.chance() * min(self.most, self.first * 2.0 ** min(failures - 1, 30))
+        return requested + self.chance() * min(self.most, self.first * 2.0 ** min(failures - 1, 30))
 
 
-def retry_delay(header: str | None) -> float:
+def parse_retry_after(header: str | None) -> float:
     """Return the seconds that a Retry-After header asks for.
 
-    >>> retry_delay("2"), retry_delay(None), retry_delay("soon")
+    >>> parse_retry_after("2"), parse_retry_after(None), parse_retry_after("soon")
     (2.0, 0.0, 0.0)
     """
     text = (header or "").strip()
@@ -163,10 +179,9 @@ def retry_delay(header: str | None) -> float:
     return max(0.0, (then - datetime.now(UTC)).total_seconds())
 
 
-# ==== client.problem
-# Problems of the service as the exceptions that the embedded campaign raises.
+# problems of the service become the exceptions that an embedded campaign raises
 
-_AGAIN = (429, 502, 503, 504)  # a proxy says 502 or 504 while the service behind it restarts
+_RETRYABLE = (429, 502, 503, 504)  # a proxy answers 502 or 504 while the service restarts
 _BY_CODE: dict[str, type[BursarError]] = {
     found.code: found
     for found in (getattr(errors, name) for name in reversed(errors.__all__))
@@ -190,33 +205,35 @@ _BY_STATUS: dict[int, type[BursarError]] = {
 
 
 class ProblemDetails(NamedTuple):
-    """What a response that is no success means."""
+    """The error of a failed attempt, whether to retry, and the seconds to wait first."""
 
     error: BursarError
-    again: bool
+    retry: bool
     wait: float
 
 
-def problem_of(response: httpx2.Response) -> ProblemDetails:
-    """Return the error to raise, whether the call may work later, and when at the soonest."""
+def _read_problem(response: httpx2.Response) -> ProblemDetails:
     status = response.status_code
     try:
         body = json.loads(response.content)
     except ValueError:
         body = None
     if not isinstance(body, dict) or "code" not in body:
-        body = {"detail": _stranger(response)}
-    wait = retry_delay(response.headers.get("retry-after"))
-    error = error_of(body, status)
+        body = {
+            "detail": f"{response.request.method} {response.request.url} answered"
+            f" {status} {response.reason_phrase}".rstrip()
+            + " without a reason; is there a bursar service at this address?"
+        }
+    wait = parse_retry_after(response.headers.get("retry-after"))
+    error = decode_error(body, status)
     if isinstance(error, errors.RateLimited):
         error.retry_after = wait
-    return ProblemDetails(
-        error, status in _AGAIN and body.get("retryable", True) is not False, wait
-    )
+    retry = status in _RETRYABLE and body.get("retryable", True) is not False
+    return ProblemDetails(error, retry, wait)
 
 
-def error_of(body: dict[str, Any], status: int) -> BursarError:
-    """Return the exception of a problem, with the words of the service."""
+def decode_error(body: dict[str, Any], status: int) -> BursarError:
+    """Return the exception of a problem with the service's message."""
     code = body.get("code")
     kind = _BY_CODE.get(str(code)) or _BY_STATUS.get(status, BursarError)
     error = kind(str(body.get("detail") or body.get("title") or f"status {status}"))
@@ -225,108 +242,267 @@ def error_of(body: dict[str, Any], status: int) -> BursarError:
     return error
 
 
-def _stranger(response: httpx2.Response) -> str:
-    """Return words for an answer that no bursar service wrote."""
-    return (
-        f"{response.request.method} {response.request.url} answered"
-        f" {response.status_code} {response.reason_phrase}".rstrip()
-        + ", without a reason; is there a bursar service at this address?"
-    )
-
-
 _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-_OURS = (httpx2.LocalProtocolError, httpx2.UnsupportedProtocol)
+_UNSENDABLE = (httpx2.LocalProtocolError, httpx2.UnsupportedProtocol)
 
 
 class Transport:
-    """Where a service is, who asks, and how patiently.
+    """The connection to a service: its address, key, deadline, retries and spool.
 
     Parameters
     ----------
     url : str
         Address of the service.
     key : str or None
-        The key to show.
+        The API key.
     timeout : float
-        Seconds within which a call must have its answer, all tries together.
+        Seconds within which a call must be answered, all attempts together.
     retry : Retry
-        How to wait between tries.
+        How to wait between attempts.
+    spool : path or None
+        The file for outcomes that could not be delivered.
     """
 
-    def __init__(self, url: str, key: str | None, timeout: float, retry: Retry) -> None:
+    def __init__(
+        self, url: str, key: str | None, timeout: float, retry: Retry, spool: str | Path | None
+    ) -> None:
         if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-            raise InvalidInput(f"a service is at 'http://…' or 'https://…', got {url!r}")
+            raise InvalidInput(f"url must start with 'http://' or 'https://', got {url!r}")
         self.url = url.rstrip("/")
         self.timeout = check_positive("timeout", timeout, "10 is the default")
         self.retry = retry
+        self.spool = None if spool is None else Spool(Path(spool))
         self.headers = {"user-agent": f"bursar/{__version__}", "accept": "application/json"}
         if key is not None:
             if not isinstance(key, str) or not key.isascii() or not key.isprintable() or not key:
-                raise InvalidInput("key must be a text such as 'bursar_…'; got one that cannot be")
+                raise InvalidInput(
+                    "key must be a token such as 'bursar_…'; this one cannot be sent"
+                )
             self.headers["authorization"] = f"Bearer {key}"
 
-    def call(self, call: Request[T], within: float | None = None) -> Script[T]:
-        """Send a call until it is answered, or until there is no more time."""
-        content, limit = content_of(call.body), self.timeout if within is None else within
-        end, tries = self.retry.clock() + limit, 0
+    def send(self, request: Request[T], within: float | None = None) -> Script[T]:
+        """Send a request until it is answered or the deadline has passed."""
+        content = encode_body(request.body)
+        limit = self.timeout if within is None else within
+        end, attempts = self.retry.clock() + limit, 0
         doubt: BursarError | None = None
         while True:
-            tries += 1
+            attempts += 1
             left = end - self.retry.clock()
-            # one try that hangs must not take the time of the next
+            # an attempt that hangs must leave time for the next one
             most = min(left, max(left / 2.0, 1.0))
             try:
-                response = yield self._exchange(call, content, max(most, 0.001))
-            except _OURS as error:
+                response = yield self._make_attempt(request, content, max(most, 0.001))
+            except _UNSENDABLE as error:
                 raise InvalidInput(f"cannot be sent to {self.url}: {error}") from error
             except (httpx2.TransportError, httpx2.DecodingError) as error:
-                problem = self._broken(call, error, tries, limit)
+                problem = self._describe_failure(request, error, attempts, limit)
                 doubt = problem.error if doubt or not isinstance(error, _UNSENT) else None
             else:
                 if response.is_success:
-                    return self._read(call, response)
-                problem = problem_of(response)
-            if not problem.again:
+                    return self._read(request, response)
+                problem = _read_problem(response)
+            if not problem.retry:
                 raise problem.error
-            wait = self.retry.wait(tries, problem.wait)
+            wait = self.retry.wait(attempts, problem.wait)
             if wait >= end - self.retry.clock():
-                raise doubt or problem.error  # one of the tries may have been heard
+                raise doubt or problem.error  # an attempt before the last may have arrived
             yield Sleep(wait)
 
-    def _exchange(self, call: Request[Any], content: bytes, timeout: float) -> SendRequest:
-        headers = self.headers | dict(call.headers) | {"request-timeout": f"{timeout:.3f}"}
+    def _make_attempt(self, request: Request[Any], content: bytes, timeout: float) -> SendRequest:
+        headers = self.headers | dict(request.headers) | {"request-timeout": f"{timeout:.3f}"}
         if content:
             headers["content-type"] = "application/json"
-        return SendRequest(call.method, self.url + call.address, headers, content, timeout)
+        return SendRequest(request.method, self.url + request.target, headers, content, timeout)
 
     @staticmethod
-    def unsure(error: BaseException) -> bool:
-        """Return whether a call that failed so may have been done."""
+    def may_have_arrived(error: BaseException) -> bool:
+        """Return whether a request that failed with this error may have been carried out."""
         return isinstance(error, StorageUnavailable | InvalidData)
 
-    def _broken(
-        self, call: Request[Any], error: Exception, tries: int, limit: float
+    def _describe_failure(
+        self, request: Request[Any], error: Exception, attempts: int, limit: float
     ) -> ProblemDetails:
-        sure = isinstance(error, _UNSENT)
-        state = "" if sure else "; whether it was done is not known"
-        if not sure and call.again:
-            state += ", but doing it again is safe"
+        unsent = isinstance(error, _UNSENT)
+        state = "" if unsent else "; it may have been carried out"
+        if not unsent and request.repeatable:
+            state += ", and repeating it is safe"
         found = StorageUnavailable(
-            f"no answer from {self.url} ({pluralize(tries, 'try', 'tries')} within {limit:g} s,"
-            f" the last: {type(error).__name__} {error}".rstrip()
+            f"no answer from {self.url} after {pluralize(attempts, 'attempt')} within {limit:g} s"
+            f" ({type(error).__name__} {error}".rstrip()
             + f"){state}"
         )
         found.__cause__ = error
-        return ProblemDetails(found, call.again or sure, 0.0)
+        return ProblemDetails(found, request.repeatable or unsent, 0.0)
 
-    def _read(self, call: Request[T], response: httpx2.Response) -> T:
+    def _read(self, request: Request[T], response: httpx2.Response) -> T:
         try:
             data = json.loads(response.content) if response.content else None
-            return call.read(Reply(data, response.headers.get("idempotency-replayed") == "true"))
+            replayed = response.headers.get("idempotency-replayed") == "true"
+            return request.read(Reply(data, replayed))
         except BursarError:
             raise
         except (LookupError, TypeError, ValueError) as error:
             raise InvalidData(
-                f"{call.method} {self.url}{call.path} answered what this client cannot read"
-                f" ({type(error).__name__}: {error}); is there a bursar service of its version?"
+                f"{request.method} {self.url}{request.path} answered in a form that this client"
+                f" cannot read ({type(error).__name__}: {error}); is there a bursar service of this version?"
             ) from error
+
+    # the spool
+
+    def deliver(self, request: Request[T], parts: Sequence[Request[Any]] = ()) -> Script[T]:
+        """Send a request that reports spending; store it if it could not be delivered.
+
+        A request with many outcomes is stored as its parts.
+        """
+        try:
+            done = yield from self.send(request)
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # also cancellation: the caller will not repeat it
+            self.store(parts or (request,), error)
+            raise
+        yield from self.deliver_stored()
+        return done
+
+    def store(self, requests: Sequence[Request[Any]], error: BaseException) -> bool:
+        """Store failed requests if there is a spool and they may be accepted later."""
+        if self.spool is None or not self.spool.accepts(error) or not requests:
+            return False
+        try:
+            self.spool.store([(one.method, one.path, one.body) for one in requests])
+        except OSError as trouble:
+            error.add_note(f"it could not be stored in {self.spool.path} either: {trouble}")
+            return False
+        error.add_note(f"it is kept in {self.spool.path} and will be delivered later")
+        return True
+
+    def deliver_stored(self) -> Script[None]:
+        """Deliver what is stored, now that the service answers; failures can wait."""
+        if self.spool is not None and self.spool.has_calls():
+            try:
+                yield from self.flush()
+            except BursarError as error:
+                _LOG.warning("the calls in %s must wait: %s", self.spool.path, error)
+
+    def flush(self) -> Script[int]:
+        """Deliver what is stored; return the number of accepted calls.
+
+        Calls that the service refuses for good go to a file beside the spool, with the reason.
+        """
+        if self.spool is None:
+            return 0
+        delivered: list[int] = []
+        refused = 0
+        try:
+            for call in self.spool.load():
+                try:
+                    yield from self.send(Request(call.method, call.path, read_nothing, call.body))
+                except BursarError as error:
+                    if self.spool.accepts(error):
+                        raise
+                    if not _is_settled(call, error):
+                        _LOG.warning("refused, from %s: %s", self.spool.path, error)
+                        self.spool.refuse(call, error)
+                        refused += 1
+                delivered.append(call.id)
+        finally:
+            if delivered:
+                self.spool.delete(delivered)
+        return len(delivered) - refused
+
+
+def _is_settled(call: SpooledCall, error: BursarError) -> bool:
+    """Return whether a refusal leaves nothing to do: the hold to release never existed."""
+    return isinstance(error, UnknownDecision) and call.path.endswith("/void")
+
+
+class Runner(Blocking):
+    """Runs scripts in the calling thread; any number of threads may share it."""
+
+    def __init__(
+        self, transport: httpx2.BaseTransport | None, sleep: Callable[[float], Any] | None
+    ) -> None:
+        self._http = httpx2.Client(transport=transport)
+        self._sleep = sleep or time.sleep
+
+    def run_script(self, script: Script[T]) -> T:
+        """Run a script to its end."""
+        try:
+            step = next(script)
+            while True:
+                try:
+                    result = self._do(step)
+                except BaseException as error:
+                    step = script.throw(error)
+                else:
+                    step = script.send(result)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+
+    def _do(self, step: SendRequest | Sleep) -> httpx2.Response | None:
+        if isinstance(step, Sleep):
+            self._sleep(step.seconds)
+            return None
+        return self._http.request(
+            step.method, step.url, headers=step.headers, content=step.content, timeout=step.timeout
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+
+class AsyncRunner(Awaiting):
+    """Runs scripts in an asyncio event loop."""
+
+    def __init__(
+        self,
+        transport: httpx2.AsyncBaseTransport | None,
+        sleep: Callable[[float], Awaitable[Any]] | None,
+    ) -> None:
+        self._http = httpx2.AsyncClient(transport=transport)
+        self._sleep = sleep or asyncio.sleep
+        self._shielded: set[asyncio.Task[Any]] = set()
+
+    async def run_script(self, script: Script[T]) -> T:
+        """Run a script to its end."""
+        try:
+            step = next(script)
+            while True:
+                try:
+                    result = await self._do(step)
+                except BaseException as error:
+                    step = script.throw(error)
+                else:
+                    step = script.send(result)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+
+    async def _do(self, step: SendRequest | Sleep) -> httpx2.Response | None:
+        if isinstance(step, Sleep):
+            await self._sleep(step.seconds)
+            return None
+        return await self._http.request(
+            step.method, step.url, headers=step.headers, content=step.content, timeout=step.timeout
+        )
+
+    async def run_shielded(self, script: Script[T]) -> T:
+        """Run a script to its end even if the caller is cancelled meanwhile."""
+        task = asyncio.ensure_future(self.run_script(script))
+        self._shielded.add(task)  # the loop itself keeps only weak references
+        task.add_done_callback(self._shielded.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.done():
+                await asyncio.wait({task})
+            raise
+
+    async def close(self) -> None:
+        """Wait for outcomes that are being sent, then close all connections."""
+        if self._shielded:
+            await asyncio.wait(self._shielded)
+        await self._http.aclose()

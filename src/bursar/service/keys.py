@@ -20,10 +20,10 @@ from typing import Any
 
 import msgspec
 
-from bursar.campaign.config import check_text
 from bursar.errors import InvalidInput, suggest
 from bursar.ledger import Store
 from bursar.service.responses import HTTPProblem
+from bursar.validation import check_text
 
 __all__ = ["ANYONE", "SCOPES", "Key", "Keys", "new_key", "new_key_id", "new_token"]
 
