@@ -50,7 +50,7 @@ def test_a_running_campaign_at_a_glance():
     series = Series()
     series.advance(campaign.store, "llm")
     found = summarize(campaign, series)
-    assert (found.label, found.tone, found.alerts) == ("Running", "good", [])
+    assert (found.badge, found.alerts) == (("good", "Running"), [])
     assert [one.id for one in found.holds] == ["llm-open"]
     assert found.performance.best.key == "small"
     assert "(estimated at " in found.performance.sentence

@@ -6,14 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.requests import Request
 from starlette.responses import Response
 
-from bursar.dashboard.render import Form, redirect, render
+from bursar.dashboard.render import Form, Page, format_error, redirect
 from bursar.errors import BursarError, InvalidInput
-from bursar.service.auth import check_grant, read_form, request_key, require, require_form
+from bursar.service.auth import check_grant, read_form, request_key
 from bursar.service.keys import SCOPES, Key, new_key
-from bursar.service.service import Service
 
 __all__ = ["create_key", "revoke_key", "show_keys", "show_login", "sign_in", "sign_out"]
 
@@ -28,38 +26,36 @@ _SCOPES = {
 _TONES = {"live": "good", "expired": "neutral", "revoked": "bad"}
 
 
-async def show_login(service: Service, request: Request) -> Response:
+async def show_login(page: Page) -> Response:
     """Show the form, unless the request has a key already."""
-    target = _local_path(request.query_params.get("next", "/"))
-    if request_key(request) is not None:
+    target = _local_path(page.query.get("next", "/"))
+    if request_key(page.request) is not None:
         return redirect(target)
-    return render(service, request, "login", form=Form(), next=target)
+    return page.render("login", form=Form(), next=target)
 
 
-async def sign_in(service: Service, request: Request) -> Response:
+async def sign_in(page: Page) -> Response:
     """Start a session; a refused key is not shown again."""
-    fields = await read_form(request)
-    key = await service.run_in_thread(service.keys.find, fields.get("key", "").strip())
+    fields = await read_form(page.request)
+    key = await page.run(page.service.keys.find, fields.get("key", "").strip())
     target = _local_path(fields.get("next", "/"))
     if key is None or not key.allows("read"):
         error = "This key is unknown, expired or revoked."
         if key is not None:
             error = "This key cannot view pages, because it does not have the scope read."
         form = Form(errors={"key": error})
-        return render(
-            service, request, "login", 401 if key is None else 403, form=form, next=target
-        )
+        return page.render("login", 401 if key is None else 403, form=form, next=target)
     response = redirect(target)
-    response.headers.append("set-cookie", service.sessions.start(key))
+    response.headers.append("set-cookie", page.service.sessions.start(key))
     return response
 
 
-async def sign_out(service: Service, request: Request) -> Response:
+async def sign_out(page: Page) -> Response:
     """End the session."""
-    if request_key(request) is not None:
-        await require_form(request, "read")
+    if request_key(page.request) is not None:
+        await page.require_form("read")
     response = redirect("/login", done="signed-out")
-    response.headers.append("set-cookie", service.sessions.end())
+    response.headers.append("set-cookie", page.service.sessions.end())
     return response
 
 
@@ -74,25 +70,25 @@ def _local_path(address: str) -> str:
     return address if is_local else "/"
 
 
-async def show_keys(service: Service, request: Request) -> Response:
+async def show_keys(page: Page) -> Response:
     """Show the keys that the user may manage."""
-    return await _render_keys(service, request, require(request, "keys"), Form())
+    return await _render_keys(page, page.require("keys"), Form())
 
 
-async def create_key(service: Service, request: Request) -> Response:
+async def create_key(page: Page) -> Response:
     """Create a key and show its token once."""
-    user, fields = await require_form(request, "keys")
+    user, fields = await page.require_form("keys")
     form = Form(fields)
     try:
-        key, token = await service.run_in_thread(_create_key, service, user, fields)
+        key, token = await page.run(_create_key, page, user, fields)
     except BursarError as error:
         field = next((name for name in ("scopes", "days") if name in str(error)), "all")
-        form.errors[field] = f"{error}."
-        return await _render_keys(service, request, user, form, 422)
-    return await _render_keys(service, request, user, Form(), token=token, token_key=key)
+        form.errors[field] = format_error(error)
+        return await _render_keys(page, user, form, 422)
+    return await _render_keys(page, user, Form(), token=token, token_key=key)
 
 
-def _create_key(service: Service, user: Key, fields: dict[str, str]) -> tuple[Key, str]:
+def _create_key(page: Page, user: Key, fields: dict[str, str]) -> tuple[Key, str]:
     scopes = [scope for scope in SCOPES if fields.get(f"scope:{scope}")]
     names = [name.strip() for name in fields.get("campaigns", "").split(",")]
     options: dict[str, Any] = {
@@ -101,7 +97,7 @@ def _create_key(service: Service, user: Key, fields: dict[str, str]) -> tuple[Ke
         "expires": _parse_expiry(fields.get("days", "").strip()),
     }
     check_grant(user, new_key(scopes, **options))
-    return service.keys.create(scopes, by=user.id, **options)
+    return page.service.keys.create(scopes, by=user.id, **options)
 
 
 def _parse_expiry(days: str) -> datetime | None:
@@ -113,21 +109,25 @@ def _parse_expiry(days: str) -> datetime | None:
         raise InvalidInput(f"days must be a number such as 30, got {days!r}") from None
 
 
-async def revoke_key(service: Service, request: Request) -> Response:
+async def revoke_key(page: Page) -> Response:
     """Revoke a key."""
-    user, fields = await require_form(request, "keys")
-    key = await service.run_in_thread(service.keys.get, fields.get("id", ""))
+    user, fields = await page.require_form("keys")
+    key = await page.run(page.service.keys.get, fields.get("id", ""))
     check_grant(user, key)
-    await service.run_in_thread(service.keys.revoke, key.id, user.id)
+    await page.run(page.service.keys.revoke, key.id, user.id)
     return redirect("/keys", done="revoked")
 
 
 async def _render_keys(
-    service: Service, request: Request, user: Key, form: Form, status_code: int = 200, **values: Any
+    page: Page, user: Key, form: Form, status_code: int = 200, **values: Any
 ) -> Response:
-    keys = await service.run_in_thread(service.keys.list_all)
-    return render(
-        service, request, "keys", status_code, section="keys", form=form, scopes=_SCOPES,
-        tones=_TONES, keys=[key for key in reversed(keys) if user.covers(key)],
-        **({"token": "", "token_key": None} | values),
-    )  # fmt: skip
+    keys = await page.run(page.service.keys.list_all)
+    defaults = {
+        "section": "keys",
+        "keys": [key for key in reversed(keys) if user.covers(key)],
+        "scopes": _SCOPES,
+        "tones": _TONES,
+        "token": "",
+        "token_key": None,
+    }
+    return page.render("keys", status_code, form=form, **(defaults | values))

@@ -6,16 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from bursar.campaign import ArmView, Decision, Estimate
 from bursar.dashboard.events import EventDescriber, load_decision_events, read_backwards
-from bursar.dashboard.render import is_live_request, render, render_parts
+from bursar.dashboard.render import Page
 from bursar.dashboard.summary import CampaignSummary, is_stuck, summarize
-from bursar.service.auth import require
 from bursar.service.responses import encode
-from bursar.service.service import Service
 
 __all__ = [
     "AGES",
@@ -84,24 +81,24 @@ COLUMNS = {
 """The columns of the table of arms, by the name that a link sorts by."""
 
 
-async def show_campaign(service: Service, request: Request) -> Response:
+async def show_campaign(page: Page) -> Response:
     """Show a campaign, or only the parts of its page that change."""
-    name: str = request.path_params["name"]
-    require(request, "read", name)
-    query = request.query_params
+    page.require("read")
+    query = page.query
     sort, older = query.get("sort", ""), query.get("older", "")
     view: dict[str, Any] = {
         "sort": sort if sort in COLUMNS else "ratio",
         "down": query.get("down", "1") != "0",
         "older": older if older in AGES else "0",
     }
-    values = view | await service.run_in_thread(_load_campaign, service, name, view)
-    if is_live_request(request):
-        return render_parts(service, request, _LIVE_PARTS, **values)
-    return render(service, request, "campaign", **values)
+    values = view | await page.run(_load_campaign, page, view)
+    if page.is_live:
+        return page.render_parts(_LIVE_PARTS, **values)
+    return page.render("campaign", **values)
 
 
-def _load_campaign(service: Service, name: str, view: dict[str, Any]) -> dict[str, Any]:
+def _load_campaign(page: Page, view: dict[str, Any]) -> dict[str, Any]:
+    service, name = page.service, page.name
     campaign, series = service.campaign(name), service.series.get(name)
     summary = summarize(campaign, series)
     status = summary.status
@@ -130,36 +127,33 @@ def filter_holds(summary: CampaignSummary, age: str) -> list[Decision]:
     return [one for one in summary.holds if (summary.now - one.at).total_seconds() >= int(age)]
 
 
-async def show_decision(service: Service, request: Request) -> Response:
+async def show_decision(page: Page) -> Response:
     """Show why a decision was made."""
-    name: str = request.path_params["name"]
-    require(request, "read", name)
-    values = await service.run_in_thread(_load_decision, service, name, request.path_params["id"])
-    return render(service, request, "decision", **values)
+    page.require("read")
+    return page.render("decision", **await page.run(_load_decision, page, page.params["id"]))
 
 
-def _load_decision(service: Service, name: str, id: str) -> dict[str, Any]:
-    campaign = service.campaign(name)
+def _load_decision(page: Page, id: str) -> dict[str, Any]:
+    campaign = page.service.campaign(page.name)
     return {
         "methods": _METHODS,
         "statuses": _STATUSES,
         "decision": campaign.decision(id),
         "explanation": campaign.explain(id),
         "currency": campaign.coin.currency,
-        "events": load_decision_events(service.store, name, id),
+        "events": load_decision_events(page.service.store, page.name, id),
         "describer": EventDescriber(campaign.coin, campaign.arms()),
     }
 
 
-async def send_series(service: Service, request: Request) -> Response:
+async def send_series(page: Page) -> Response:
     """Send the history that the charts draw, or 304 if the browser has it."""
-    name: str = request.path_params["name"]
-    require(request, "read", name)
-    await service.find_campaign(name)
-    series = await service.run_in_thread(service.series.get, name)
+    page.require("read")
+    await page.service.find_campaign(page.name)
+    series = await page.run(page.service.series.get, page.name)
     tag = f'"{series.totals.seq}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
-    if request.headers.get("if-none-match") == tag:
+    if page.request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
-    body = encode(await service.run_in_thread(series.as_dict, _CHART_POINTS))
+    body = encode(await page.run(series.as_dict, _CHART_POINTS))
     return Response(body, media_type="application/json", headers=headers)

@@ -6,17 +6,22 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from bursar.campaign import Campaign, Config
 from bursar.campaign.config import DEFAULT_POLICY, RULES
 from bursar.campaign.creation import check_arm_key
-from bursar.dashboard.render import Form, campaign_path, parse_count, redirect, render
+from bursar.dashboard.render import (
+    Form,
+    Page,
+    campaign_path,
+    format_error,
+    parse_count,
+    redirect,
+)
 from bursar.errors import BursarError, CampaignExists, Forbidden, InvalidInput
 from bursar.money import Coin
 from bursar.policies import POLICIES
-from bursar.service.auth import require, require_form
 from bursar.service.requests import request_author
 from bursar.service.service import Service
 
@@ -31,33 +36,33 @@ DEFAULTS = {"policy": DEFAULT_POLICY, "exponent": "6", "reward_low": "0", "rewar
 """The values of the empty form."""
 
 
-async def show_form(service: Service, request: Request) -> Response:
+async def show_form(page: Page) -> Response:
     """Show the empty form."""
-    require(request, "admin")
-    return _render_form(service, request, Form(dict(DEFAULTS), rows=_ROWS))
+    page.require("admin")
+    return _render_form(page, Form(dict(DEFAULTS), rows=_ROWS))
 
 
-async def create_campaign(service: Service, request: Request) -> Response:
+async def create_campaign(page: Page) -> Response:
     """Create the campaign, or show the form again with its errors."""
-    key, fields = await require_form(request, "admin")
+    key, fields = await page.require_form("admin")
     form, arguments = parse_form(fields)
     if "more" in fields:
         form.errors.clear()
         form.rows = min(form.rows + _ROWS, _MAX_ROWS)
-        return _render_form(service, request, form)
+        return _render_form(page, form)
     name: str = arguments["name"]
     if name and not key.allows("admin", name):
         raise Forbidden(f"key {key.id!r} may not create a campaign named {name!r}")
     if not form.errors:
         try:
-            await service.run_in_thread(_create, service, arguments, request_author(key))
+            await page.run(_create, page.service, arguments, request_author(key))
             return redirect(campaign_path(name), done="created")
         except BursarError as error:
             is_name = isinstance(error, CampaignExists) or (
                 isinstance(error, InvalidInput) and "name" in str(error)
             )
-            form.errors["name" if is_name else "all"] = f"{error}."
-    return _render_form(service, request, form, 422)
+            form.errors["name" if is_name else "all"] = format_error(error)
+    return _render_form(page, form, 422)
 
 
 def _create(service: Service, arguments: dict[str, Any], author: str) -> None:
@@ -66,14 +71,11 @@ def _create(service: Service, arguments: dict[str, Any], author: str) -> None:
     Campaign(storage=service.store, by=author, **arguments)
 
 
-def _render_form(
-    service: Service, request: Request, form: Form, status_code: int = 200
-) -> Response:
+def _render_form(page: Page, form: Form, status_code: int = 200) -> Response:
     is_advanced_wrong = not form.errors.keys().isdisjoint({*RULES, "reward_low", "reward_high"})
-    return render(
-        service, request, "new", status_code, section="new", form=form, policies=list_policies(),
-        rules=RULES.values(),
-        is_advanced_wrong=is_advanced_wrong,
+    return page.render(
+        "new", status_code, section="new", form=form, policies=list_policies(),
+        rules=RULES.values(), is_advanced_wrong=is_advanced_wrong,
     )  # fmt: skip
 
 
@@ -131,7 +133,7 @@ def _check_amount(form: Form, coin: Coin, field: str, meaning: str, least: int =
         if coin.units(field if field == "budget" else meaning, text) < least:
             form.errors[field] = "Enter an amount above 0."
     except InvalidInput as error:
-        form.errors[field] = f"{error}." if text else f"Enter {meaning}."
+        form.errors[field] = format_error(error) if text else f"Enter {meaning}."
 
 
 def _parse_arms(form: Form, coin: Coin) -> dict[str, str]:
@@ -143,7 +145,9 @@ def _parse_arms(form: Form, coin: Coin) -> dict[str, str]:
         try:
             check_arm_key(key)
         except InvalidInput as error:
-            form.errors[f"arm-{row}-key"] = f"{error}." if key else "Enter the name of the arm."
+            form.errors[f"arm-{row}-key"] = (
+                format_error(error) if key else "Enter the name of the arm."
+            )
             continue
         if key in arms:
             form.errors[f"arm-{row}-key"] = "Another arm has this name."
@@ -165,13 +169,13 @@ def _parse_rules(form: Form, coin: Coin, policy: str) -> dict[str, Any]:
             rules[name] = rule.type(text)
             Config.make(DEFAULT_POLICY, coin, span, {name: rules[name]})
         except BursarError as error:
-            form.errors[name] = f"{error}."
+            form.errors[name] = format_error(error)
         except ValueError:
             form.errors[name] = f"Enter a number, got {text!r}."
     try:
         Config.make(policy, coin, span, {})
     except BursarError as error:
-        form.errors["reward_high" if "reward" in str(error) else "policy"] = f"{error}."
+        form.errors["reward_high" if "reward" in str(error) else "policy"] = format_error(error)
     return rules | {"reward_range": span}
 
 

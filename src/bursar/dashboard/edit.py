@@ -7,16 +7,21 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from bursar.campaign import Campaign
-from bursar.dashboard.render import Form, Handler, campaign_path, parse_count, redirect, render
+from bursar.dashboard.render import (
+    Form,
+    Handler,
+    Page,
+    campaign_path,
+    format_error,
+    parse_count,
+    redirect,
+)
 from bursar.dashboard.summary import CampaignSummary, summarize
 from bursar.errors import BursarError, InvalidInput, StaleVersion
 from bursar.money import Coin
-from bursar.service.auth import require, require_form
-from bursar.service.service import Service
 
 __all__ = ["CHANGES", "BudgetPreview", "change_budget", "preview_budget", "show_budget"]
 
@@ -26,13 +31,12 @@ Change = Callable[[Campaign, dict[str, str], dict[str, Any]], object]
 def _make_handler(notice: str, change: Change, anchor: str = "") -> Handler:
     """Return the handler of a form: check it, make the change, show the campaign again."""
 
-    async def handler(service: Service, request: Request) -> Response:
-        name: str = request.path_params["name"]
-        key, fields = await require_form(request, "admin", name)
-        campaign = await service.find_campaign(name)
+    async def handler(page: Page) -> Response:
+        key, fields = await page.require_form("admin")
+        campaign = await page.service.find_campaign(page.name)
         author = {"by": key.id, "if_version": parse_count(fields.get("version", ""))}
-        await service.change(name, change, campaign, fields, author)
-        return redirect(f"{campaign_path(name)}?done={notice}{anchor}")
+        await page.service.change(page.name, change, campaign, fields, author)
+        return redirect(f"{campaign_path(page.name)}?done={notice}{anchor}")
 
     return handler
 
@@ -119,55 +123,49 @@ def preview_budget(summary: CampaignSummary, budget: Decimal) -> BudgetPreview:
     return BudgetPreview(budget, available, asks, warning)
 
 
-async def show_budget(service: Service, request: Request) -> Response:
+async def show_budget(page: Page) -> Response:
     """Show the form, with a preview of the amount in the query."""
-    name: str = request.path_params["name"]
-    require(request, "admin", name)
-    form = Form({"budget": request.query_params.get("budget", "").strip()})
-    return await _render_form(service, request, name, form)
+    page.require("admin")
+    form = Form({"budget": page.query.get("budget", "").strip()})
+    return await _render_form(page, form)
 
 
-async def change_budget(service: Service, request: Request) -> Response:
+async def change_budget(page: Page) -> Response:
     """Change the budget, if the name was typed and the rules are still those of the form."""
-    name: str = request.path_params["name"]
-    key, fields = await require_form(request, "admin", name)
-    campaign = await service.find_campaign(name)
+    key, fields = await page.require_form("admin")
+    campaign = await page.service.find_campaign(page.name)
     form = Form({field: fields.get(field, "").strip() for field in ("budget", "confirm")})
     if "look" in fields:
-        return await _render_form(service, request, name, form)
+        return await _render_form(page, form)
     _parse_budget(campaign.coin, form)
-    if form.values["confirm"] != name:
-        form.errors["confirm"] = f"Type {name} to confirm, got {form.values['confirm']!r}."
+    if form.values["confirm"] != page.name:
+        form.errors["confirm"] = f"Type {page.name} to confirm, got {form.values['confirm']!r}."
     if not form.errors:
         try:
-            await service.change(
-                name, campaign.set_budget, form.values["budget"], by=key.id,
+            await page.service.change(
+                page.name, campaign.set_budget, form.values["budget"], by=key.id,
                 if_version=parse_count(fields.get("version", "")),
             )  # fmt: skip
-            return redirect(campaign_path(name), done="budget")
+            return redirect(campaign_path(page.name), done="budget")
         except StaleVersion:
             form.errors["all"] = (
                 "The campaign was changed in the meantime. This page shows its current state:"
                 " review it and confirm again."
             )
-    return await _render_form(service, request, name, form, 412 if "all" in form.errors else 422)
+    return await _render_form(page, form, 412 if "all" in form.errors else 422)
 
 
-async def _render_form(
-    service: Service, request: Request, name: str, form: Form, status_code: int = 200
-) -> Response:
-    campaign = await service.find_campaign(name)
-    summary = await service.run_in_thread(summarize, campaign)
+async def _render_form(page: Page, form: Form, status_code: int = 200) -> Response:
+    campaign = await page.service.find_campaign(page.name)
+    summary = await page.run(summarize, campaign)
     budget = _parse_budget(campaign.coin, form) if form.values.get("budget") else None
-    return render(
-        service, request, "budget", status_code, form=form, campaign=summary.status,
-        preview=None if budget is None else preview_budget(summary, budget),
-    )  # fmt: skip
+    preview = None if budget is None else preview_budget(summary, budget)
+    return page.render("budget", status_code, form=form, campaign=summary.status, preview=preview)
 
 
 def _parse_budget(coin: Coin, form: Form) -> Decimal | None:
     try:
         return coin.amount(coin.units("budget", form.values["budget"]))
     except InvalidInput as error:
-        form.errors["budget"] = f"{error}."
+        form.errors["budget"] = format_error(error)
         return None

@@ -6,17 +6,14 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from bursar.campaign import ArmView
 from bursar.campaign import events as kinds
-from bursar.dashboard.render import parse_count, render
+from bursar.dashboard.render import Page, parse_count
 from bursar.formatting import format_number, pluralize
 from bursar.ledger import Event, Store
 from bursar.money import Coin
-from bursar.service.auth import require
-from bursar.service.service import Service
 
 __all__ = [
     "GROUPS",
@@ -47,21 +44,24 @@ _WINDOW = 500  # events that are read at once
 _MAX_READ = 20_000  # events that one page searches
 
 
-async def show_events(service: Service, request: Request) -> Response:
+async def show_events(page: Page) -> Response:
     """Show a page of the log, newest first."""
-    name: str = request.path_params["name"]
-    require(request, "read", name)
-    query = request.query_params
+    page.require("read")
+    query = page.query
     group, decision = query.get("group", ""), query.get("decision", "").strip()
     before = parse_count(query.get("before", "")) or 0
-    values = await service.run_in_thread(_load, service, name, group, decision, before)
-    return render(
-        service, request, "events", group=group, groups=_LABELS, decision=decision, before=before,
-        **values,
-    )  # fmt: skip
+    values = await page.run(_load, page, group, decision, before)
+    filters: dict[str, Any] = {
+        "group": group,
+        "groups": _LABELS,
+        "decision": decision,
+        "before": before,
+    }
+    return page.render("events", **(filters | values))
 
 
-def _load(service: Service, name: str, group: str, decision: str, before: int) -> dict[str, Any]:
+def _load(page: Page, group: str, decision: str, before: int) -> dict[str, Any]:
+    service, name = page.service, page.name
     campaign = service.campaign(name)
     wanted = GROUPS.get(group)
     next_before: int | None = None
@@ -88,16 +88,8 @@ def read_backwards(
 ) -> tuple[list[Event], int | None]:
     """Return the newest events of some kinds before a number, and the number to continue from.
 
-    Parameters
-    ----------
-    store, name
-        The log.
-    before : int
-        Only events with smaller numbers are read.
-    limit : int
-        Maximum number of events to return.
-    wanted : sequence of str, optional
-        The kinds to return; all if not given.
+    At most ``limit`` are returned, and a fixed number is searched; ``wanted`` are the kinds, or
+    None for all.
     """
     found: list[Event] = []
     end, last = before, max(before - _MAX_READ, 1)
@@ -124,15 +116,7 @@ def find_group(kind: str) -> str:
 
 
 class EventDescriber:
-    """Describes the events of a campaign in words.
-
-    Parameters
-    ----------
-    coin : Coin
-        Currency of the campaign.
-    arms : sequence of ArmView
-        Its arms, in the order in which they were added.
-    """
+    """Describes the events of a campaign in words, given its currency and all of its arms."""
 
     def __init__(self, coin: Coin, arms: Sequence[ArmView]) -> None:
         self._coin = coin

@@ -8,17 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from bursar.dashboard.events import EventDescriber
-from bursar.dashboard.render import render
+from bursar.dashboard.render import Page, format_error
 from bursar.errors import InvalidInput
 from bursar.ledger import Event
 from bursar.money import Coin
-from bursar.service.auth import require, require_form
 from bursar.service.series import RunningTotals
-from bursar.service.service import Service
 
 __all__ = [
     "BillComparison",
@@ -35,43 +32,38 @@ _MAX_DIFFERENCES = 200
 _CHANGES = 50
 
 
-async def show_ledger(service: Service, request: Request) -> Response:
+async def show_ledger(page: Page) -> Response:
     """Show the recorded spend, and a form for a bill."""
-    name: str = request.path_params["name"]
-    require(request, "read", name)
-    return await _render_page(service, request, name)
+    page.require("read")
+    return await _render_page(page)
 
 
-async def check_bill(service: Service, request: Request) -> Response:
+async def check_bill(page: Page) -> Response:
     """Compare a bill with the recorded spend; nothing of it is stored."""
-    name: str = request.path_params["name"]
-    _, fields = await require_form(request, "read", name)
+    _, fields = await page.require_form("read")
     text = fields.get("bill", "")
     try:
-        comparison = await service.run_in_thread(_compare, service, name, text)
+        comparison = await page.run(_compare, page, text)
     except InvalidInput as error:
-        return await _render_page(service, request, name, 422, bill=text, error=f"{error}.")
-    return await _render_page(service, request, name, comparison=comparison, bill=text)
+        return await _render_page(page, 422, bill=text, error=format_error(error))
+    return await _render_page(page, comparison=comparison, bill=text)
 
 
-def _compare(service: Service, name: str, text: str) -> BillComparison:
-    campaign = service.campaign(name)
+def _compare(page: Page, text: str) -> BillComparison:
+    campaign = page.service.campaign(page.name)
     return compare_bill(parse_bill(text, campaign.coin), campaign.events())
 
 
-async def _render_page(
-    service: Service, request: Request, name: str, status_code: int = 200, **values: Any
-) -> Response:
-    loaded = await service.run_in_thread(_load, service, name)
-    return render(service, request, "ledger", status_code, **(loaded | values))
+async def _render_page(page: Page, status_code: int = 200, **values: Any) -> Response:
+    return page.render("ledger", status_code, **(await page.run(_load, page) | values))
 
 
-def _load(service: Service, name: str) -> dict[str, Any]:
-    campaign = service.campaign(name)
+def _load(page: Page) -> dict[str, Any]:
+    campaign = page.service.campaign(page.name)
     return {
         "campaign": campaign.status(),
         "coin": campaign.coin,
-        "changes": list(service.series.get(name).changes)[-_CHANGES:][::-1],
+        "changes": list(page.service.series.get(page.name).changes)[-_CHANGES:][::-1],
         "describer": EventDescriber(campaign.coin, campaign.arms()),
         "comparison": None,
         "max_differences": _MAX_DIFFERENCES,

@@ -8,14 +8,12 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from starlette.requests import Request
 from starlette.responses import Response
 
-from bursar.dashboard.render import is_live_request, render, render_parts
+from bursar.dashboard.render import Page
 from bursar.dashboard.summary import CampaignSummary, summarize
 from bursar.errors import CorruptLedger, NewerSchema
 from bursar.formatting import join_words
-from bursar.service.auth import require
 from bursar.service.keys import Key
 from bursar.service.service import Service
 
@@ -31,11 +29,11 @@ _TONES = ("bad", "warning", "good", "neutral")  # in the order of the page
 _SUMMARIES: WeakKeyDictionary[Service, dict[str, CampaignSummary]] = WeakKeyDictionary()
 
 
-async def show_overview(service: Service, request: Request) -> Response:
+async def show_overview(page: Page) -> Response:
     """Show the campaigns that a key can see."""
-    key = require(request, "read")
-    campaigns, unreadable, hidden = await service.run_in_thread(_load_summaries, service, key)
-    campaigns.sort(key=lambda one: (not one.alerts, _TONES.index(one.tone), one.name))
+    key = page.require("read")
+    campaigns, unreadable, hidden = await page.run(_load_summaries, page.service, key)
+    campaigns.sort(key=lambda one: (not one.alerts, _TONES.index(one.badge[0]), one.name))
     tone, verdict = make_verdict(campaigns, unreadable)
     values: dict[str, Any] = {
         "campaigns": campaigns,
@@ -45,9 +43,9 @@ async def show_overview(service: Service, request: Request) -> Response:
         "unreadable": unreadable,
         "hidden": hidden,
     }
-    if is_live_request(request):
-        return render_parts(service, request, ("overview_top", "overview_cards"), **values)
-    return render(service, request, "overview", section="overview", **values)
+    if page.is_live:
+        return page.render_parts(("overview_top", "overview_cards"), **values)
+    return page.render("overview", section="overview", **values)
 
 
 def _load_summaries(service: Service, key: Key) -> tuple[list[CampaignSummary], list[str], int]:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -26,7 +26,8 @@ from bursar.formatting import (
     format_time,
     pluralize,
 )
-from bursar.service.auth import request_csrf, request_key
+from bursar.service.auth import request_csrf, request_key, require, require_form
+from bursar.service.keys import Key
 from bursar.service.responses import PROBLEM_KINDS, problem_response, public_message
 from bursar.service.service import Service
 from bursar.version import __version__
@@ -36,20 +37,19 @@ __all__ = [
     "BudgetBar",
     "Form",
     "Handler",
+    "Page",
     "bar_widths",
     "campaign_path",
-    "is_live_request",
+    "format_error",
     "make_axis",
     "make_budget_bar",
     "make_endpoint",
     "parse_count",
     "redirect",
-    "render",
-    "render_error",
-    "render_parts",
 ]
 
-Handler = Callable[[Service, Request], Awaitable[Response]]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _NOTICES = {
     "created": "The campaign was created. Ask it for a decision and watch the result here.",
@@ -75,90 +75,106 @@ _ADVICE = {
 }
 
 
+class Page:
+    """A request for a page of a service."""
+
+    def __init__(self, service: Service, request: Request) -> None:
+        self.service, self.request = service, request
+        # the application turns %2F in a name into \x1f, so that a route can match it
+        self.params: dict[str, str] = {
+            name: value.replace("\x1f", "/") for name, value in request.path_params.items()
+        }
+        self.query = request.query_params
+        self.is_live = request.headers.get("x-part") == "live"  # only the parts that change
+
+    @property
+    def name(self) -> str:
+        """Name of the campaign that the page belongs to, or ``""``."""
+        return self.params.get("name", "")
+
+    def require(self, scope: str) -> Key:
+        """Return the key of the request, or raise if it does not have a scope here."""
+        return require(self.request, scope, self.name or None)
+
+    async def require_form(self, scope: str) -> tuple[Key, dict[str, str]]:
+        """Return the key of the request and the fields of its form, or raise."""
+        return await require_form(self.request, scope, self.name or None)
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function that blocks in a thread."""
+        return await self.service.run_in_thread(function, *args, **kwargs)
+
+    def render(self, template: str, status_code: int = 200, **values: Any) -> HTMLResponse:
+        """Return a page, given the values that its template needs beyond those of every page."""
+        key = request_key(self.request)
+        common = {
+            "version": __version__,
+            "csrf": request_csrf(self.request),
+            "signed_in": key is not None,
+            "is_open": not self.service.config.require_keys,
+            "key_id": "" if key is None else key.id,
+            "may_admin": key is not None and key.allows("admin"),
+            "may_keys": key is not None and key.allows("keys"),
+            "notice": _NOTICES.get(self.query.get("done", ""), ""),
+            "name": self.name,
+            "path": campaign_path(self.name),
+            "section": "",
+            "oob": False,
+        }
+        text = _environment().get_template(f"{template}.html.jinja").render(common | values)
+        return HTMLResponse(text, status_code)
+
+    def render_parts(self, templates: Sequence[str], **values: Any) -> HTMLResponse:
+        """Return the parts of a page that change, for htmx to swap into an open page."""
+        parts = [self.render(template, oob=True, **values).body for template in templates]
+        return HTMLResponse(b"\n".join(map(bytes, parts)))
+
+    def render_error(self, status_code: int, detail: str, title: str = "Not possible") -> Response:
+        """Return a page that says what went wrong and what to do."""
+        is_below_campaign = self.request.url.path.count("/") > 2 and status_code != 404
+        return self.render(
+            "error",
+            status_code,
+            title=title,
+            detail=detail,
+            advice=_ADVICE.get(status_code, "Go back, correct it and try again."),
+            back=campaign_path(self.name) if self.name and is_below_campaign else "/",
+            request_id=self.request.scope.get("bursar.request_id", ""),
+        )
+
+
+Handler = Callable[[Page], Awaitable[Response]]
+
+
 def make_endpoint(service: Service, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint of a page; errors become pages that say what was wrong."""
 
     @functools.wraps(handler)
     async def endpoint(request: Request) -> Response:
-        # the application turns %2F in a name into \x1f, so that a route can match it
-        request.scope["path_params"] = {
-            name: value.replace("\x1f", "/") for name, value in request.path_params.items()
-        }
+        page = Page(service, request)
         try:
-            return await handler(service, request)
+            return await handler(page)
         except Unauthenticated:
-            if request.method == "GET" and not is_live_request(request):
+            if request.method == "GET" and not page.is_live:
                 return redirect("/login", next=request.url.path)
-            return render_error(service, request, 401, "Your session has ended.")
+            return page.render_error(401, "Your session has ended.")
         except UnknownCampaign:  # the original message may contain the path of the ledger
-            detail = f"There is no campaign named {request.path_params.get('name', '')!r}."
-            return render_error(
-                service, request, 404, detail, PROBLEM_KINDS["unknown-campaign"].title
-            )
+            title = PROBLEM_KINDS["unknown-campaign"].title
+            return page.render_error(404, f"There is no campaign named {page.name!r}.", title)
         except BursarError as error:
             kind = PROBLEM_KINDS.get(error.code, PROBLEM_KINDS["error"])
             detail = public_message(error, request.scope)
-            return render_error(service, request, kind.status, detail, kind.title)
+            return page.render_error(kind.status, detail, kind.title)
         except Exception as error:
             problem_response(error, request.scope, service.config)  # writes it to the log
-            return render_error(service, request, 500, "Internal error.")
+            return page.render_error(500, "Internal error.")
 
     return endpoint
-
-
-def render(
-    service: Service, request: Request, template: str, status_code: int = 200, **values: Any
-) -> HTMLResponse:
-    """Return a page, given the values that its template needs beyond those of every page."""
-    key, name = request_key(request), str(request.path_params.get("name", ""))
-    common = {
-        "name": name,  # of the campaign, if the page belongs to one
-        "path": campaign_path(name),
-        "version": __version__,
-        "csrf": request_csrf(request),
-        "signed_in": key is not None,
-        "is_open": not service.config.require_keys,
-        "key_id": "" if key is None else key.id,
-        "may_admin": key is not None and key.allows("admin"),
-        "may_keys": key is not None and key.allows("keys"),
-        "notice": _NOTICES.get(request.query_params.get("done", ""), ""),
-        "section": "",
-        "oob": False,
-    }
-    text = _environment().get_template(f"{template}.html.jinja").render(common | values)
-    return HTMLResponse(text, status_code)
-
-
-def render_parts(
-    service: Service, request: Request, templates: Sequence[str], **values: Any
-) -> HTMLResponse:
-    """Return the parts of a page that change, for htmx to swap into an open page."""
-    parts = [render(service, request, name, oob=True, **values).body for name in templates]
-    return HTMLResponse(b"\n".join(map(bytes, parts)))
-
-
-def render_error(
-    service: Service, request: Request, status: int, detail: str, title: str = "Not possible"
-) -> Response:
-    """Return a page that says what went wrong and what to do."""
-    name = request.path_params.get("name")
-    is_below_campaign = request.url.path.count("/") > 2 and status != 404
-    return render(
-        service, request, "error", status, title=title, detail=detail,
-        advice=_ADVICE.get(status, "Go back, correct it and try again."),
-        back=campaign_path(name) if name is not None and is_below_campaign else "/",
-        request_id=request.scope.get("bursar.request_id", ""),
-    )  # fmt: skip
 
 
 def redirect(path: str, **query: str) -> RedirectResponse:
     """Return a redirect that the browser follows with GET, so that a reload repeats nothing."""
     return RedirectResponse(path + (f"?{urlencode(query)}" if query else ""), 303)
-
-
-def is_live_request(request: Request) -> bool:
-    """Return whether an open page asks for the parts of it that change."""
-    return request.headers.get("x-part") == "live"
 
 
 def campaign_path(name: str) -> str:
@@ -172,6 +188,11 @@ def campaign_path(name: str) -> str:
 
 def _quote_segment(text: str) -> str:
     return quote(text, safe="")
+
+
+def format_error(error: Exception) -> str:
+    """Return the message of an error as a sentence."""
+    return f"{str(error).removesuffix('.')}."
 
 
 def parse_count(text: str) -> int | None:

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from bursar.dashboard.render import render, render_error
-from bursar.service.auth import require
-from bursar.service.service import Service
+from bursar.dashboard.render import Page
 
 __all__ = ["Report", "list_reports", "send_report_file", "show_reports"]
 
@@ -66,26 +63,24 @@ def _read_report(path: Path) -> Report:
         return Report(name, name, "", at)
 
 
-async def show_reports(service: Service, request: Request) -> Response:
+async def show_reports(page: Page) -> Response:
     """Show the list of reports."""
-    require(request, "read")
-    folder = service.config.reports
-    found = [] if folder is None else await service.run_in_thread(list_reports, folder)
-    return render(
-        service, request, "experiments", section="experiments", reports=found,
-        folder=None if folder is None else folder.name,
-    )  # fmt: skip
+    page.require("read")
+    folder = page.service.config.reports
+    found = [] if folder is None else await page.run(list_reports, folder)
+    name = None if folder is None else folder.name
+    return page.render("experiments", section="experiments", reports=found, folder=name)
 
 
-async def send_report_file(service: Service, request: Request) -> Response:
+async def send_report_file(page: Page) -> Response:
     """Send a file of a report, sandboxed."""
-    require(request, "read")
-    folder = service.config.reports
-    wanted: str = request.path_params["path"]
-    path = None if folder is None else await service.run_in_thread(_find_file, folder, wanted)
+    page.require("read")
+    folder = page.service.config.reports
+    wanted = page.params["path"]
+    path = None if folder is None else await page.run(_find_file, folder, wanted)
     if path is None:
         detail = f"There is no {wanted!r} among the reports."
-        return render_error(service, request, 404, detail, "No such report")
+        return page.render_error(404, detail, "No such report")
     headers = {"content-security-policy": _SANDBOX, "cache-control": "private, no-cache"}
     return FileResponse(path, media_type=_MEDIA_TYPES[path.suffix], headers=headers)
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from bursar.dashboard.render import Page
 from bursar.errors import BursarError
-from bursar.service.auth import require
 from bursar.service.keys import Key
-from bursar.service.service import Service
 
 __all__ = ["stream_all", "stream_campaign"]
 
@@ -32,19 +30,18 @@ def _format_notice(number: int) -> bytes:
     return b"event: news\ndata: %d\n\n" % number
 
 
-async def stream_campaign(service: Service, request: Request) -> Response:
+async def stream_campaign(page: Page) -> Response:
     """Send a notice when a campaign has new events."""
-    name: str = request.path_params["name"]
-    key = require(request, "read", name)
-    await service.find_campaign(name)  # an unknown campaign is an error, not an empty stream
-    if request.method == "HEAD":
+    key = page.require("read")
+    await page.service.find_campaign(page.name)  # or else 404
+    if page.request.method == "HEAD":
         return Response(headers=_HEADERS)
-    return StreamingResponse(_watch_campaign(service, name, key), headers=_HEADERS)
+    return StreamingResponse(_watch_campaign(page, key), headers=_HEADERS)
 
 
-async def _watch_campaign(service: Service, name: str, key: Key) -> AsyncIterator[bytes]:
+async def _watch_campaign(page: Page, key: Key) -> AsyncIterator[bytes]:
     yield _RETRY
-    async for seq in service.watch(name, key):
+    async for seq in page.service.watch(page.name, key):
         if seq is None:
             yield _KEEP_ALIVE
         else:
@@ -52,21 +49,21 @@ async def _watch_campaign(service: Service, name: str, key: Key) -> AsyncIterato
             await asyncio.sleep(_NOTICE_SECONDS)
 
 
-async def stream_all(service: Service, request: Request) -> Response:
+async def stream_all(page: Page) -> Response:
     """Send a notice when any campaign that the key can see has new events."""
-    key = require(request, "read")
-    if request.method == "HEAD":
+    key = page.require("read")
+    if page.request.method == "HEAD":
         return Response(headers=_HEADERS)
-    return StreamingResponse(_watch_all(service, key), headers=_HEADERS)
+    return StreamingResponse(_watch_all(page, key), headers=_HEADERS)
 
 
-async def _watch_all(service: Service, key: Key) -> AsyncIterator[bytes]:
+async def _watch_all(page: Page, key: Key) -> AsyncIterator[bytes]:
     before: object = None
     idle = 0
     yield _RETRY
-    while not service.stopping and await service.is_admitted(key):
+    while not page.service.stopping and await page.service.is_admitted(key):
         try:
-            rows = await service.run_in_thread(service.store.campaign_rows)
+            rows = await page.run(page.service.store.campaign_rows)
         except BursarError:
             rows = []  # the store is unavailable; try again
         heads = [(row.name, row.seq) for row in rows if key.sees(row.name)]

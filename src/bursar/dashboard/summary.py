@@ -45,27 +45,13 @@ class Alert:
 
 @dataclass(frozen=True)
 class Performance:
-    """Recent reward per unit of cost, compared with the best arm so far.
+    """Recent reward per unit of cost, compared with the best arm so far."""
 
-    Attributes
-    ----------
-    ratio : float or None
-        Recent reward per unit of cost; None if nothing was spent.
-    best : ArmView or None
-        The best arm; None if there are too few outcomes.
-    tone : str
-        good (as good as the best arm), warning, bad (less than half of it) or neutral (unknown).
-    sentence : str
-        The comparison in words.
-    missed : Estimate or None
-        Reward that always playing the best arm would have added.
-    """
-
-    ratio: float | None
-    best: ArmView | None
-    tone: str
+    ratio: float | None  # None if nothing was spent
+    best: ArmView | None  # None if there are too few outcomes
+    tone: str  # good (as much as the best arm), warning, bad (less than half) or neutral (unknown)
     sentence: str
-    missed: Estimate | None = None
+    missed: Estimate | None = None  # reward that always playing the best arm would have added
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,14 +72,9 @@ class CampaignSummary:
         return self.status.name
 
     @property
-    def tone(self) -> str:
-        """Tone of the state."""
-        return _STATES.get(self.status.state, ("neutral", ""))[0]
-
-    @property
-    def label(self) -> str:
-        """Label of the state."""
-        return _STATES.get(self.status.state, ("", self.status.state))[1]
+    def badge(self) -> tuple[str, str]:
+        """Tone and label of the state."""
+        return _STATES.get(self.status.state, ("neutral", self.status.state))
 
     @cached_property
     def stuck_holds(self) -> list[Decision]:
