@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import bursar
 from bursar.cli.campaign import app
 from bursar.errors import BursarError
-from bursar.replay import read
+from bursar.replay import read_log
 
 
 class Shell:
@@ -320,7 +320,7 @@ def test_export_is_what_replay_reads(shell, ending):
     shell.run("tell", "llm", few["id"], "--cost", "0.002", "--reward", "1")
     target = shell.folder / f"log.{ending}"
     assert shell.json("export", "llm", target)["rows"] == 7
-    log = read(target)
+    log = read_log(target)
     assert len(log) == 6  # all but the voided one
     assert set(log.arms) == {"small", "large"}
     assert log.spent == pytest.approx(float(shell.json("show", "llm")["spent"]))

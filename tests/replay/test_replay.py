@@ -24,9 +24,17 @@ from bursar.errors import (
     UnknownPolicy,
 )
 from bursar.jit.rng import new_stream, uniform
-from bursar.replay import Log, arm_values, read, replay, support
-from bursar.replay.estimators import PLAYS, REWARD, ROWS, SPENT, PassTotals, passes, shuffle
-from bursar.replay.evaluate import compared, sentences, verdict
+from bursar.replay import Log, estimate_arms, find_support, read_log, replay
+from bursar.replay.estimators import (
+    PLAYS,
+    REWARD,
+    ROWS,
+    SPENT,
+    PolicyKnowledge,
+    play_passes,
+    shuffle,
+)
+from bursar.replay.evaluate import describe_estimate, describe_log, suggest_budget
 
 REWARDS, COSTS = np.array([0.7, 0.5, 0.3, 0.2]), np.array([0.5, 0.4, 0.6, 0.3])
 NAMES = ["0", "1", "2", "3"]
@@ -49,7 +57,7 @@ def logged(rows: int, how: str = "uniform", seed: int = 0, **more) -> Log:
     }[how]
     arm = (rng.random(rows)[:, None] > chances.cumsum(axis=1)).sum(axis=1).clip(0, 3)
     lift = np.where(mood == 1, 0.2, -0.2) if how == "context" else 0.0
-    return Log.of(
+    return Log.from_columns(
         arm=arm,
         propensity=chances[np.arange(rows), arm],
         cost=(rng.random(rows) < COSTS[arm]) * 1.0,
@@ -71,7 +79,7 @@ def plain(**changes) -> Log:
         "cost": [1.0] * 100,
         "reward": [1.0, 0.0] * 50,
     }
-    return Log.of(**(columns | changes), name="log.csv")
+    return Log.from_columns(**(columns | changes), name="log.csv")
 
 
 # ---- the estimate against the truth
@@ -120,7 +128,7 @@ def test_a_log_of_a_learner_that_explores_a_fifth_of_the_time_will_do():
         learner.record(arm, reward, cost)
         rows.append((arm, 0.8 * (arm == best) + 0.05, cost, reward))
     columns = zip(("arm", "propensity", "cost", "reward"), zip(*rows, strict=True), strict=True)
-    [found] = replay(Log.of(**dict(columns)), [OMEGA], 50.0, arms=NAMES, resamples=60)
+    [found] = replay(Log.from_columns(**dict(columns)), [OMEGA], 50.0, arms=NAMES, resamples=60)
     assert found.reached == 1.0
     assert found.reward.low < simulated(OMEGA, 50).mean() < found.reward.high
     assert found.plays * 18 < found.rows  # a play takes 20 rows: the price of so little chance
@@ -128,19 +136,19 @@ def test_a_log_of_a_learner_that_explores_a_fifth_of_the_time_will_do():
 
 def test_weights_of_propensities_decide_where_the_log_looked_at_more_than_it_kept():
     truth = simulated(OMEGA, 300).mean()
-    rows = support(logged(20_000, "context", seed=1), NAMES)
-    told = PassTotals(300.0, None, (0.0, 1.0), (0.0, 1.0))
+    rows = find_support(logged(20_000, "context", seed=1), NAMES)
+    knowledge = PolicyKnowledge(300.0, None, (0.0, 1.0), (0.0, 1.0))
     player = [(bursar.policy(OMEGA), 300.0)]
-    right = passes(player, rows, told, count=100, seed=0, resample=False)[0]
+    right = play_passes(player, rows, knowledge, count=100, seed=0, resample=False)[0]
     assert abs(right[:, REWARD].mean() / truth - 1.0) < 0.03
     blind = replace(rows, accept=np.ones(len(rows)))
-    wrong = passes(player, blind, told, count=100, seed=0, resample=False)[0]
+    wrong = play_passes(player, blind, knowledge, count=100, seed=0, resample=False)[0]
     # the best arm, 0, was mostly shown in a bad mood: taken as it comes the log belittles it
     assert wrong[:, REWARD].mean() / truth - 1.0 < -0.06
 
 
 def test_accepted_rows_are_a_fair_stream_of_each_arm():
-    rows = support(logged(60_000, "context", seed=2), NAMES)
+    rows = find_support(logged(60_000, "context", seed=2), NAMES)
     assert rows.floor.tolist() == [0.15, 0.15, 0.15, 0.15]
     weight = np.array([rows.accept[rows.arm == k].sum() for k in range(4)])
     mean = [(rows.accept * rows.reward)[rows.arm == k].sum() / weight[k] for k in range(4)]
@@ -151,11 +159,11 @@ def test_accepted_rows_are_a_fair_stream_of_each_arm():
 
 
 def test_a_pass_is_the_learner_and_the_log_step_by_step():
-    rows = support(logged(600, "context", seed=9), NAMES)
-    told = PassTotals(1e9, None, (0.0, 1.0), (0.0, 1.0))
+    rows = find_support(logged(600, "context", seed=9), NAMES)
+    knowledge = PolicyKnowledge(1e9, None, (0.0, 1.0), (0.0, 1.0))
     for slug in (OMEGA, "bts", "kube", "mrcb:set_size=2"):
         policy = bursar.policy(slug)
-        [[found]] = passes([(policy, 30.0)], rows, told, count=1, seed=4, resample=False)
+        [[found]] = play_passes([(policy, 30.0)], rows, knowledge, count=1, seed=4, resample=False)
         learner = policy.learner(4, seed=(4, 0, 0, 0), budget=1e9)
         order, coin = np.empty(600, dtype=np.int64), new_stream(4, 0, 0, 2)
         shuffle(order, new_stream(4, 0, 0, 1))
@@ -182,10 +190,10 @@ def test_a_log_at_random_lasts_for_its_rows_over_its_arms():
 
 
 def test_arms_that_were_logged_more_last_longer():
-    rows = support(logged(8000, "uneven"), NAMES)
-    told = PassTotals(1e9, None, (0.0, 1.0), (0.0, 1.0))
-    [[found]] = passes(
-        [(bursar.policy("uniform"), 1e9)], rows, told, count=1, seed=0, resample=False
+    rows = find_support(logged(8000, "uneven"), NAMES)
+    knowledge = PolicyKnowledge(1e9, None, (0.0, 1.0), (0.0, 1.0))
+    [[found]] = play_passes(
+        [(bursar.policy("uniform"), 1e9)], rows, knowledge, count=1, seed=0, resample=False
     )
     assert found[PLAYS] > 8000 / np.mean([10, 5, 10 / 3, 2.5]) * 0.9  # one c for all: 800
 
@@ -196,7 +204,7 @@ def test_arms_that_were_logged_more_last_longer():
 def test_the_budget_is_spent_and_exceeded_by_less_than_a_play():
     rng = np.random.default_rng(0)
     cost = rng.uniform(0.5, 2.0, 4000)
-    log = Log.of(
+    log = Log.from_columns(
         arm=rng.integers(2, size=4000), propensity=[0.5] * 4000, cost=cost, reward=cost > 1.0
     )
     [found] = replay(log, [OMEGA], 50.0, resamples=40)
@@ -269,7 +277,9 @@ def test_the_same_seed_gives_the_same_answer_alone_and_beside_others():
 
 def test_the_log_is_put_in_the_order_of_its_times():
     times = ["2026-01-02T00:00:00", "2026-01-01", "2026-01-02T00:30:00+01:00"]
-    log = Log.of(arm="aba", propensity=[0.5] * 3, cost=[1, 2, 4], reward=[10, 20, 30], time=times)
+    log = Log.from_columns(
+        arm="aba", propensity=[0.5] * 3, cost=[1, 2, 4], reward=[10, 20, 30], time=times
+    )
     assert log.cost.tolist() == [2.0, 4.0, 1.0]
     assert log.earned_by(2.0) == 20.0
     assert log.earned_by(7.5) is None
@@ -280,8 +290,8 @@ def test_the_log_is_put_in_the_order_of_its_times():
 
 @pytest.mark.parametrize("how", ["uniform", "uneven", "context"])
 def test_fixed_arms_have_their_true_values_by_weights(how):
-    rows = support(logged(20_000, how, seed=7), NAMES)
-    for value, reward, cost in zip(arm_values(rows, 0.999), REWARDS, COSTS, strict=True):
+    rows = find_support(logged(20_000, how, seed=7), NAMES)
+    for value, reward, cost in zip(estimate_arms(rows, 0.999), REWARDS, COSTS, strict=True):
         assert value.reward.low < reward < value.reward.high
         assert value.cost.low < cost < value.cost.high
         assert value.ratio.low < reward / cost < value.ratio.high
@@ -293,7 +303,7 @@ def test_fixed_arms_have_their_true_values_by_weights(how):
 def test_intervals_of_fixed_arms_cover():
     hits = 0
     for seed in range(200):
-        [_, value, *_] = arm_values(support(logged(800, "context", seed), NAMES))
+        [_, value, *_] = estimate_arms(find_support(logged(800, "context", seed), NAMES))
         hits += value.ratio.low < 0.5 / 0.4 < value.ratio.high
     assert 180 <= hits <= 199
 
@@ -318,7 +328,7 @@ def refused(log: Log, **options) -> str:
 
 def test_a_log_without_propensities_cannot_answer():
     assert refused(plain(propensity=[None] * 100)) == (
-        "log.csv has no propensities (propensity is empty: 100 of 100 rows), so it cannot say what"
+        "log.csv has no propensities (propensity is empty: 100 of 100 rows), so it cannot tell what"
         f" other policies would have earned; {EXPLORE}"
     )
 
@@ -326,14 +336,14 @@ def test_a_log_without_propensities_cannot_answer():
 def test_propensities_of_zero_cannot_answer():
     assert refused(plain(propensity=[0.0] * 100)) == (
         "log.csv has no propensities (propensity is 0, but the arm was chosen: 100 of 100 rows), so"
-        f" it cannot say what other policies would have earned; {EXPLORE}"
+        f" it cannot tell what other policies would have earned; {EXPLORE}"
     )
 
 
 def test_a_log_that_left_nothing_to_chance_cannot_answer():
     assert refused(plain(propensity=[1.0] * 100)) == (
-        "every choice in log.csv was certain (propensity 1 on all 100 rows), so nothing is known of"
-        f" what the other arms would have done; {EXPLORE}"
+        "every choice in log.csv was certain (propensity 1 on all 100 rows), so nothing is known"
+        f" about the other arms; {EXPLORE}"
     )
 
 
@@ -347,7 +357,7 @@ def test_a_log_in_which_no_row_gave_all_arms_a_chance_cannot_answer():
 
 def test_an_arm_that_was_never_tried_cannot_be_answered_for():
     assert refused(plain(available=[["a", "b", "c"]] * 100)) == (
-        "log.csv has no usable row of 'c', which a policy would try; compare the others, 'a', 'b',"
+        "log.csv has no usable row of 'c', which a policy would try; compare only 'a', 'b',"
         f" or {EXPLORE}"
     )
     assert replay(plain(available=[["a", "b", "c"]] * 100), ["bts"], 5.0, arms=["a", "b"])
@@ -362,9 +372,9 @@ def test_one_arm_is_no_choice():
 
 def test_propensities_that_do_not_fit_the_choices_cannot_answer():
     assert refused(plain(arm=["a"] * 90 + ["b"] * 10, propensity=[0.5] * 100)) == (
-        "the propensities of 'b' in log.csv do not fit how often it was chosen: 1/propensity"
-        " averages 0.2 over the rows, and must be near 1; they are wrong, or most decisions gave"
-        " the arm next to no chance"
+        "the propensities of 'b' in log.csv do not match how often it was chosen: 1/propensity"
+        " averages 0.2 over the rows instead of about 1; they are wrong, or most decisions gave"
+        " the arm almost no chance"
     )
 
 
@@ -383,12 +393,12 @@ def test_a_log_of_no_use_at_all_cannot_answer():
 def test_too_few_rows_of_an_arm_say_nothing_rather_than_something():
     arm = np.array([0] * 500 + [1] * 2 + [2] * 498)
     chance = np.array([0.5, 0.002, 0.498])[arm]
-    log = Log.of(arm=arm, propensity=chance, cost=np.ones(1000), reward=arm == 1)
+    log = Log.from_columns(arm=arm, propensity=chance, cost=np.ones(1000), reward=arm == 1)
     [found] = replay(log, [OMEGA], 100.0, resamples=40)
     assert (found.reward, found.single, found.ratio, found.reached) == (None, None, None, 0.0)
-    assert verdict(found, support(log)) == (
-        "omega-star-ucb:rho=0.25: the log cannot say; it ended before every one of the 3 arms was"
-        " played, waiting for '1'. '1' has 2 rows, the least propensity of them 0.002: log more"
+    assert describe_estimate(found, find_support(log)) == (
+        "omega-star-ucb:rho=0.25: the log cannot tell; it ended before each of the 3 arms was"
+        " played, while waiting for '1'. '1' has 2 rows with a least propensity of 0.002; log more"
         " rows, give the arm a larger share, or leave it out."
     )
 
@@ -400,9 +410,9 @@ def test_rows_that_left_nothing_to_chance_are_set_aside_and_said():
     log = logged(2000)
     sure = log.propensity.copy()
     sure[[5, 9]] = 1.0
-    rows = support(replace(log, propensity=sure))
+    rows = find_support(replace(log, propensity=sure))
     assert len(rows) == 1998
-    assert sentences(log, rows)[1] == (
+    assert describe_log(log, rows)[1] == (
         "Not replayed: 2 rows, another arm had no chance (propensity 1) (rows 6, 10)."
     )
 
@@ -417,33 +427,34 @@ def test_a_single_tiny_propensity_stops_a_replay_unless_clipped():
     [found] = replay(log, ["uniform"], 100.0, resamples=20, clip=0.2)
     assert found.reached == 1.0
     assert any(
-        "1 row of propensity below 0.2 count" in note for note in support(log, clip=0.2).notes
+        "Propensities below 0.2 were clipped to 0.2 on 1 row" in note
+        for note in find_support(log, clip=0.2).notes
     )
 
 
 def test_a_log_that_drifts_is_said_to():
     log = plain(reward=[1.0] * 50 + [0.0] * 50, arm=["a", "b"] * 50)
-    assert support(log).notes[0] == (
-        "'a' brought 1 a play in the first half of its rows and 0 in the second: the log drifts,"
+    assert find_support(log).notes[0] == (
+        "'a' earned 1 per play in the first half of its rows and 0 in the second: the log drifts,"
         " and estimates mix both."
     )
-    assert support(logged(5000)).notes == ()
+    assert find_support(logged(5000)).notes == ()
 
 
 def test_verdicts_say_what_was_found_and_what_is_missing():
     log = logged(3000, seed=5)
-    rows = support(log)
+    rows = find_support(log)
     whole, part = replay(log, [OMEGA, OMEGA], 60.0, resamples=40)[0], None
-    said = verdict(whole, rows)
-    assert said.startswith(f"{OMEGA} would have earned {whole.reward.value:.4g} (95%: ")
-    assert f"where the logging policy earned {whole.logged:.4g}: " in said
+    text = describe_estimate(whole, rows)
+    assert text.startswith(f"{OMEGA} would have earned {whole.reward.value:.4g} (95%: ")
+    assert f"where the logging policy earned {whole.logged:.4g}: " in text
     part = replay(log, [OMEGA], log.spent, resamples=40)[0]
-    said = verdict(part, rows)
-    assert f"the log reaches {100 * part.reached:.2g}% of the budget of 1,3" in said
-    assert "Beyond that the log cannot say" in said
-    assert "rows like these would reach the whole budget" in said
-    assert compared([whole]) == ""
-    assert compared([whole, part]).endswith("give --budget 60.")
+    text = describe_estimate(part, rows)
+    assert f"the log reaches {100 * part.reached:.2g}% of the budget of 1,3" in text
+    assert "Beyond that the log cannot tell" in text
+    assert "rows like these would cover the whole budget" in text
+    assert suggest_budget([whole]) == ""
+    assert suggest_budget([whole, part]).endswith("use --budget 60.")
 
 
 # ---- options
@@ -459,7 +470,11 @@ def test_verdicts_say_what_was_found_and_what_is_missing():
         ({"level": 1}, InvalidInput, "level must be between 0 and 1, got 1; 0.95 is usual"),
         ({"resamples": 5}, InvalidInput, "resamples must be a whole number, 20 or more"),
         ({"clip": 2}, InvalidInput, "clip must be between 0 and 1"),
-        ({"cost_range": (0, 0.5)}, InvalidInput, "cost_range must hold every cost of the log, 1"),
+        (
+            {"cost_range": (0, 0.5)},
+            InvalidInput,
+            "cost_range must contain every cost of the log, 1",
+        ),
     ],
 )
 def test_options_out_of_their_domain_are_refused(options, error, words):
@@ -489,29 +504,30 @@ d12,b,0.5,1,1
 def test_rows_of_a_csv_that_cannot_be_used_are_counted_and_named(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text(CSV)
-    log = read(path, {"arm": "variant"})
+    log = read_log(path, {"arm": "variant"})
     assert (len(log), log.spent, log.earned) == (4, 5.5, 3.0)
     assert log.left_out.lines == {
-        "decision was there before": [4],
+        "decision is repeated": [4],
         "cost is not a number": [6],
         "cost is negative": [7],
         "variant is empty": [8],
         "reward is empty": [9],
         "cost is not finite": [10],
         "variant is not in available": [12],
-        "time is no time": [13],
+        "time is not a time": [13],
         "not as many fields as the header": [14],
     }
     assert log.unweighted.lines == {
         "propensity is empty": [5],
         "propensity is not in (0, 1]": [11],
     }
-    said = sentences(log, support(log))
-    assert said[0] == (
-        "log.csv: 2 of 13 lines can be replayed; 2 arms. The logging policy earned 3 for 5.5."
+    sentences = describe_log(log, find_support(log))
+    assert sentences[0] == (
+        "log.csv: 2 of 13 lines can be replayed, with 2 arms. The logging policy earned 3 at a cost"
+        " of 5.5."
     )
-    assert "Left out: 1 line, cost is negative (line 7)." in said
-    assert "Not replayed: 1 line, propensity is empty (line 5)." in said
+    assert "Left out: 1 line, cost is negative (line 7)." in sentences
+    assert "Not replayed: 1 line, propensity is empty (line 5)." in sentences
 
 
 def test_csv_and_parquet_give_the_same_log(tmp_path):
@@ -531,7 +547,7 @@ def test_csv_and_parquet_give_the_same_log(tmp_path):
     lines = ["arm;propensity;cost;reward"]
     lines += [";".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
     (tmp_path / "log.csv").write_text("\n".join(lines))
-    one, other = read(tmp_path / "log.csv"), read(tmp_path / "log.parquet")
+    one, other = read_log(tmp_path / "log.csv"), read_log(tmp_path / "log.parquet")
     assert one.arms == other.arms
     for key in ("arm", "propensity", "cost", "reward"):
         assert (getattr(one, key) == getattr(other, key)).all()
@@ -541,14 +557,14 @@ def test_csv_and_parquet_give_the_same_log(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.csv", b"", "a.csv has no line to read; its header must name arm, propensity, cost"),
+        ("a.csv", b"", "a.csv is empty; its header must name arm, propensity, cost"),
         ("a.csv", b"arm,cost,reward\na,1,1", "a.csv has no column 'propensity'; line 1 has arm"),
         (
             "a.csv",
             b"arm,prop,cost,reward,cost\n",
             "has no column 'propensity'; did you mean 'prop'",
         ),
-        ("a.csv", b"arm,propensity,cost,reward,cost\n", "the column 'cost' is there twice"),
+        ("a.csv", b"arm,propensity,cost,reward,cost\n", "the column 'cost' appears twice"),
         ("a.csv", b"arm,propensity,cost,reward\n\xff", "line 2: not UTF-8 text, got byte 0xff"),
         ("a.csv", b'arm,propensity,cost,reward\n"a,1,1,1', "not CSV, unexpected end of data"),
         ("a.parquet", b"no parquet", "cannot read a.parquet as Parquet"),
@@ -557,7 +573,7 @@ def test_csv_and_parquet_give_the_same_log(tmp_path):
 def test_files_that_are_no_logs_are_refused(tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InvalidData) as error:
-        read(tmp_path / name)
+        read_log(tmp_path / name)
     assert words in str(error.value)
 
 
@@ -568,15 +584,15 @@ def test_a_parquet_file_without_a_column_is_refused(tmp_path):
     with pytest.raises(
         InvalidData, match=r"a\.parquet has no column 'propensity'; it has arm, cost"
     ):
-        read(tmp_path / "a.parquet")
+        read_log(tmp_path / "a.parquet")
 
 
 def test_files_that_are_not_there_and_columns_that_no_log_has(tmp_path):
     for name in ("none.csv", "none.parquet"):
         with pytest.raises(MissingData, match="check the path"):
-            read(tmp_path / name)
+            read_log(tmp_path / name)
     with pytest.raises(UnknownParameter, match=r"^a log has no column 'arms'; did you mean 'arm'"):
-        read(tmp_path / "none.csv", {"arms": "variant"})
+        read_log(tmp_path / "none.csv", {"arms": "variant"})
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
@@ -584,12 +600,12 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.delitem(sys.modules, "bursar.replay.parquet", raising=False)
     with pytest.raises(MissingExtra, match=r"pip install 'bursar\[paper\]'"):
-        read(tmp_path / "a.parquet")
+        read_log(tmp_path / "a.parquet")
 
 
 def test_columns_of_unequal_length_are_refused():
-    with pytest.raises(InvalidInput, match="the columns of a log must be of one length"):
-        Log.of(arm=["a"], propensity=[0.5, 0.5], cost=[1], reward=[1])
+    with pytest.raises(InvalidInput, match="the columns of a log must have one length"):
+        Log.from_columns(arm=["a"], propensity=[0.5, 0.5], cost=[1], reward=[1])
 
 
 # ---- the command
@@ -615,7 +631,7 @@ def test_the_command_prints_a_table_and_sentences(command, file):
         "--resamples", "20",
     )  # fmt: skip
     assert done.exit_code == 0
-    assert "2,000 of 2,000 lines can be replayed; 4 arms." in done.output
+    assert "2,000 of 2,000 lines can be replayed, with 4 arms." in done.output
     assert "100%" in done.output
     assert "always:1 would have earned" in done.output
 

@@ -9,9 +9,14 @@ from bursar.cli.output import console, new_table, print_json
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
 from bursar.policies.base import Range
-from bursar.replay import ReplayEstimate, arm_values, read, replay, support
-from bursar.replay.evaluate import compared, sentences, verdict
-from bursar.replay.support import estimate_to_json, format_value
+from bursar.replay import ReplayEstimate, estimate_arms, find_support, read_log, replay
+from bursar.replay.estimators import estimate_to_json
+from bursar.replay.evaluate import (
+    describe_estimate,
+    describe_log,
+    format_value,
+    suggest_budget,
+)
 
 __all__ = ["replay_command"]
 
@@ -33,8 +38,8 @@ def replay_command(
     as_json: bool,
 ) -> None:
     """Print what each policy would have earned, or why the log cannot tell."""
-    decisions = read(log, _pairs(columns))
-    rows = support(decisions, arms, clip)
+    decisions = read_log(log, _pairs(columns))
+    rows = find_support(decisions, arms, clip)
     found = replay(
         decisions,
         policies,
@@ -48,7 +53,7 @@ def replay_command(
         min_cost=min_cost,
         clip=clip,
     )
-    said = sentences(decisions, rows)
+    notes = describe_log(decisions, rows)
     if as_json:
         print_json(
             {
@@ -56,19 +61,19 @@ def replay_command(
                 "rows": len(decisions),
                 "replayable": len(rows),
                 "logged": {"reward": decisions.earned, "spent": decisions.spent},
-                "arms": [_arm(one) for one in arm_values(rows, level)],
-                "estimates": [e.as_dict() | {"verdict": verdict(e, rows)} for e in found],
-                "notes": said,
+                "arms": [_arm(one) for one in estimate_arms(rows, level)],
+                "estimates": [e.to_json() | {"verdict": describe_estimate(e, rows)} for e in found],
+                "notes": notes,
             }
         )
         return
     out = console()
-    for line in said:
+    for line in notes:
         out.print(line, highlight=False, markup=False)
     out.print()
     out.print(_table(found))
     out.print()
-    for line in [*(verdict(one, rows) for one in found), compared(found)]:
+    for line in [*(describe_estimate(one, rows) for one in found), suggest_budget(found)]:
         if line:
             out.print(line, highlight=False, markup=False)
 

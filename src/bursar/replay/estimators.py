@@ -1,4 +1,21 @@
-"""Policies that learn: their passes through a log, summed up as estimates."""
+# mypy: disable-error-code="name-defined, no-any-return"
+# ruff: noqa: F821
+# `_kernel` binds `choose`, `update_arm` and `update_memory`, which are the policy's own.
+r"""Estimators: passes of learning policies through a log, and inverse propensity weights of arms.
+
+A pass is one game of a policy against the rows of a log, in one compiled loop; see
+:mod:`bursar.replay` for when a row is accepted and how passes become an estimate.
+
+The value of always playing one arm comes from inverse propensity weights,
+
+.. math:: w_t = 1\{a_t = k\}/p_t, \qquad
+    \text{IPS } \tfrac1T\sum w_t r_t, \qquad \text{self-normalised } \sum w_t r_t / \sum w_t
+
+and its reward per cost is :math:`\sum w_t r_t/\sum w_t c_t`. Intervals are normal, with errors of
+the linearised ratios. Weights are valid only for choices that do not learn.
+
+Swaminathan & Joachims (2015). The self-normalized estimator for counterfactual learning. NeurIPS.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +23,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
+from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
 from bursar.jit.arms import Arms, Game
 from bursar.jit.compile import compiled, specialize
@@ -17,36 +36,32 @@ from bursar.jit.rng import Stream, below, new_stream, uniform
 from bursar.policies import Policy, kernels
 from bursar.policies.base import Range
 from bursar.replay.log import Log
-from bursar.replay.support import Support, estimate_to_json, normal_value
-from bursar.validation import Floats
+from bursar.replay.support import Support
+from bursar.validation import Floats, check_number
 
 __all__ = [
-    "HELD",
     "PLAYS",
     "REWARD",
     "ROWS",
     "SPENT",
+    "WAITING",
     "ArmValue",
-    "PassTotals",
+    "PolicyKnowledge",
     "ReplayEstimate",
-    "arm_values",
-    "learning",
-    "passes",
+    "estimate_arms",
+    "estimate_policies",
+    "estimate_to_json",
+    "normal_quantile",
+    "play_passes",
+    "shuffle",
 ]
 
-# ==== replay.passes
-# Passes: a policy plays once through a log, in one compiled loop.
-
-# mypy: disable-error-code="name-defined, no-any-return"
-# ruff: noqa: F821
-# (`choose`, `update_arm` and `update_memory` are the policy's own; `kernel` binds them)
+REWARD, SPENT, PLAYS, ROWS, WAITING = range(5)  # columns of the totals of a pass
+_POLICY, _ORDER, _COIN, _SAMPLE = range(4)  # random streams of a pass
+_SHORT = 0.01  # share of the passes that may end before the reported spend
 
 
-REWARD, SPENT, PLAYS, ROWS, HELD = range(5)  # columns of what a pass came to
-_POLICY, _ORDER, _COIN, _SAMPLE = range(4)  # streams of a pass
-
-
-class PassTotals(NamedTuple):
+class PolicyKnowledge(NamedTuple):
     """What policies know before the first play."""
 
     budget: float
@@ -55,148 +70,13 @@ class PassTotals(NamedTuple):
     cost_range: Range
 
 
-@compiled
-def shuffle(order: Any, stream: Stream) -> None:
-    """Fill ``order`` with every row once, in random order."""
-    for i in range(order.size):
-        order[i] = i
-    for i in range(order.size):
-        other = i + below(stream, order.size - i)
-        order[i], order[other] = order[other], order[i]
-
-
-@compiled
-def draw(order: Any, sample: Any, stream: Stream) -> None:
-    """Fill ``order`` with draws from a sample of rows, with replacement."""
-    for i in range(order.size):
-        order[i] = sample[below(stream, sample.size)]
-
-
-def _pass(
-    p: Any,
-    arms: Arms,
-    game: Game,
-    memory: Floats,
-    stream: Stream,
-    coin: Stream,
-    order: Any,
-    dealt: Any,
-    accept: Floats,
-    reward_in: Floats,
-    cost_in: Floats,
-    reward: Floats,
-    cost: Floats,
-    stop: float,
-    out: Floats,
-) -> None:
-    """Play until ``stop`` is spent or the rows are used up; ``dealt`` has their arms in order."""
-    at = 0
-    spent = earned = plays = 0.0
-    held = -1
-    while spent < stop:
-        held = choose(p, arms, game, memory, stream)
-        found = -1
-        while found < 0 and at < order.size:
-            if dealt[at] == held:
-                row = order[at]
-                if accept[row] >= 1.0 or uniform(coin) < accept[row]:
-                    found = row
-            at += 1
-        if found < 0:
-            break
-        update_arm(arms, game, held, reward_in[found], cost_in[found], stream)
-        update_memory(p, arms, game, memory, held, reward_in[found], cost_in[found])
-        earned += reward[found]
-        spent += cost[found]
-        plays += 1.0
-        held = -1
-    out[0], out[1], out[2], out[3], out[4] = earned, spent, plays, at, held
-
-
-@cache
-def kernel(policy: Any) -> Any:
-    """Return the compiled pass of a policy class."""
-    return specialize(_pass, policy.name, **kernels.functions(policy))
-
-
-def passes(
-    players: Sequence[tuple[Policy, float]],
-    rows: Support,
-    told: PassTotals,
-    *,
-    count: int,
-    seed: int,
-    resample: bool,
-) -> Floats:
-    """Play each policy up to its spend, ``count`` times; all meet the rows in the same orders.
-
-    Without ``resample`` a pass has the rows in random order, each once. With it the log itself is
-    drawn anew, with replacement, for each two passes, whose rows are draws from it: a pass varies
-    as much as a campaign does plus what the log leaves open, and two of a pair have only the latter
-    in common.
-
-    Returns
-    -------
-    ndarray
-        By policy and pass: reward, spend, plays, rows gone through, and the arm that was waited for
-        when the rows ended (-1: the spend was reached). A smaller spend cuts the same pass short.
-    """
-    out = np.zeros((len(players), count, 5))
-    every = np.arange(len(rows))
-    order, sample = np.empty_like(every), np.empty_like(every)
-    scaled: list[tuple[Floats, Floats]] = []
-    for i in range(count):
-        place = (seed, int(resample), i)
-        if not resample:
-            shuffle(order, new_stream(*place, _ORDER))
-        else:
-            if i % 2 == 0:
-                draw(sample, every, new_stream(*place, _SAMPLE))
-            draw(order, sample, new_stream(*place, _ORDER))
-        dealt = rows.arm[order]
-        for j, (policy, stop) in enumerate(players):
-            learner = policy.learner(len(rows.arms), seed=(*place, _POLICY), **told._asdict())
-            if i == 0:
-                scale = learner.scale
-                both = scale.reward_in(rows.reward), scale.cost_in(rows.cost)
-                scaled.append(both)
-            kernel(cast(Any, type(policy)))(
-                learner.kernel_params,
-                learner.arms,
-                learner.game,
-                learner.memory,
-                learner.stream,
-                new_stream(*place, _COIN),
-                order,
-                dealt,
-                rows.accept,
-                *scaled[j],
-                rows.reward,
-                rows.cost,
-                stop,
-                out[j, i],
-            )
-    return out
-
-
-# ==== replay.fixed
-# Fixed arms: what always playing one arm would have earned, by inverse propensity weights.
-#
-# .. math:: w_t = 1\{a_t = k\}/p_t, \qquad
-#     \text{IPS } \tfrac1T\sum w_t r_t, \qquad \text{self-normalised } \sum w_t r_t / \sum w_t
-#
-# Reward per cost is :math:`\sum w_t r_t/\sum w_t c_t` by either. Intervals are normal, with errors of
-# the linearised ratios. Valid for choices that do not learn: for those that do, see `passes`.
-#
-# Swaminathan & Joachims (2015). The self-normalized estimator for counterfactual learning. NeurIPS.
-
-
 @dataclass(frozen=True)
 class ArmValue:
-    """What plays of one arm bring and cost.
+    """The mean reward and cost of one arm.
 
     ``reward``, ``cost`` and ``ratio`` are self-normalised; ``ips_reward`` is not, so it is unbiased
-    but wider. ``effective`` is how many rows of equal weight would say as much.
+    but has a wider interval. ``effective`` is the number of rows of equal weight that would carry
+    the same information.
     """
 
     arm: str
@@ -208,48 +88,9 @@ class ArmValue:
     ips_reward: Estimate
 
 
-def arm_values(rows: Support, level: float = 0.95) -> list[ArmValue]:
-    """Return the value of each arm, with intervals."""
-    return [_value(rows, k, level) for k in range(len(rows.arms))]
-
-
-def _value(rows: Support, k: int, level: float) -> ArmValue:
-    own = rows.arm == k
-    # clipped propensities have a floor above them
-    w = 1.0 / np.maximum(rows.propensity[own], rows.floor[k])
-    r, c = rows.reward[own], rows.cost[own]
-    one = np.ones_like(w)
-    total = len(rows)
-    ips = float((w * r).sum()) / total
-    spread = float((w * r) @ (w * r)) / total - ips * ips
-    return ArmValue(
-        rows.arms[k],
-        int(own.sum()),
-        float(w.sum() ** 2 / (w @ w)),
-        _ratio(w, r, one, level),
-        _ratio(w, c, one, level),
-        _ratio(w, r, c, level),
-        normal_value(ips, math.sqrt(max(spread, 0.0) / total), level),
-    )
-
-
-def _ratio(w: Floats, above: Floats, below: Floats, level: float) -> Estimate:
-    bottom = float(w @ below)
-    if bottom <= 0.0:
-        return Estimate(math.inf, math.inf, math.inf)
-    mean = float(w @ above) / bottom
-    off = w * (above - mean * below)
-    few = off.size / max(off.size - 1, 1)
-    return normal_value(mean, math.sqrt(few * float(off @ off)) / bottom, level)
-
-
-# ==== replay.estimate
-# An estimate: what a policy would have earned on a log, as far as the log reaches.
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReplayEstimate:
-    """What a policy would have earned, and how far the log can say it.
+    """What a policy would have earned, as far as the log reaches.
 
     Attributes
     ----------
@@ -258,23 +99,23 @@ class ReplayEstimate:
     method : {"replay", "weights"}
         Replay for policies, inverse propensity weights for fixed arms.
     budget : float
-        What it was given to spend.
+        The budget of the policy.
     spend : float
         The spend that ``reward`` belongs to: the budget, or the part of it that the log reaches.
     reward, ratio, spent : Estimate or None
-        Expected total reward, reward per cost and spend by then; None if the log cannot say.
+        Expected total reward, reward per cost and spend; None if the log cannot tell.
     single : Estimate or None
-        Between which rewards a single campaign would have ended; None for fixed arms.
+        The interval of the reward of a single campaign; None for fixed arms.
     plays, rows : float
-        Accepted decisions a pass, and rows it took to find them.
+        Mean numbers of accepted decisions and of rows read per pass.
     logged : float or None
-        What the logging policy had earned by the same spend; None if it never spent as much.
+        The reward of the logging policy at the same spend; None if it never spent as much.
     passes : int
         Passes through the log, shuffled and resampled.
     waited_for : str
         The arm for which most passes waited when the log ended; empty if none did.
     level : float
-        Of the intervals.
+        The level of the intervals.
     """
 
     policy: str
@@ -294,11 +135,11 @@ class ReplayEstimate:
 
     @property
     def reached(self) -> float:
-        """The share of the budget that the log can speak of."""
+        """The share of the budget that the log reaches."""
         return self.spend / self.budget
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return all of it for JSON; intervals as {mean, low, high}."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the estimate for JSON; intervals as {mean, low, high}."""
         found = asdict(self) | {"reached": self.reached}
         for key in ("reward", "single", "ratio", "spent"):
             value = getattr(self, key)
@@ -306,108 +147,164 @@ class ReplayEstimate:
         return found
 
 
-_SHORT = 0.01  # of the passes may end before the spend that is reported
+def estimate_to_json(estimate: Estimate) -> dict[str, float]:
+    """Return an estimate for JSON; replays call its value the mean."""
+    return {"mean": estimate.value, "low": estimate.low, "high": estimate.high}
 
 
-def learning(
+def normal_quantile(level: float) -> float:
+    """Return the normal quantile of a two-sided level, 1.96 for 0.95."""
+    if not 0.0 < check_number("level", level) < 1.0:
+        raise InvalidInput(f"level must be between 0 and 1, got {level!r}; 0.95 is usual")
+    return NormalDist().inv_cdf((1.0 + level) / 2.0)
+
+
+def _normal_estimate(mean: float, error: float, level: float) -> Estimate:
+    half = normal_quantile(level) * error
+    return Estimate(mean, mean - half, mean + half)
+
+
+def estimate_arms(rows: Support, level: float = 0.95) -> list[ArmValue]:
+    """Return the value of always playing each arm, with intervals."""
+    return [_estimate_arm(rows, k, level) for k in range(len(rows.arms))]
+
+
+def _estimate_arm(rows: Support, k: int, level: float) -> ArmValue:
+    own = rows.arm == k
+    # clipped propensities lie below the floor
+    w = 1.0 / np.maximum(rows.propensity[own], rows.floor[k])
+    r, c = rows.reward[own], rows.cost[own]
+    one = np.ones_like(w)
+    total = len(rows)
+    ips = float((w * r).sum()) / total
+    spread = float((w * r) @ (w * r)) / total - ips * ips
+    return ArmValue(
+        arm=rows.arms[k],
+        rows=int(own.sum()),
+        effective=float(w.sum() ** 2 / (w @ w)),
+        reward=_estimate_ratio(w, r, one, level),
+        cost=_estimate_ratio(w, c, one, level),
+        ratio=_estimate_ratio(w, r, c, level),
+        ips_reward=_normal_estimate(ips, math.sqrt(max(spread, 0.0) / total), level),
+    )
+
+
+def _estimate_ratio(w: Floats, values: Floats, per: Floats, level: float) -> Estimate:
+    bottom = float(w @ per)
+    if bottom <= 0.0:
+        return Estimate(math.inf, math.inf, math.inf)
+    mean = float(w @ values) / bottom
+    off = w * (values - mean * per)
+    few = off.size / max(off.size - 1, 1)
+    return _normal_estimate(mean, math.sqrt(few * float(off @ off)) / bottom, level)
+
+
+def estimate_policies(
     log: Log,
     rows: Support,
     policies: list[Policy],
-    told: PassTotals,
+    knowledge: PolicyKnowledge,
+    *,
     count: int,
     seed: int,
     level: float,
 ) -> list[ReplayEstimate]:
-    """Play all as far as they get, then those that the log left waiting as far as it reaches."""
-    reach = _both([(one, told.budget) for one in policies], rows, told, count, seed)
-    ends = [_end(np.concatenate(two), rows, told.budget) for two in reach]
-    again = [j for j, end in enumerate(ends) if end.spend < told.budget and end.says]
-    cut = _both([(policies[j], ends[j].spend) for j in again], rows, told, count, seed)
-    for j, two in zip(again, cut, strict=True):
-        reach[j] = two
+    """Estimate each policy at the budget, or at the spend that the log reaches.
+
+    All policies first play as far as they get. Those that the log left waiting then play again up
+    to the spend that nearly all of their passes reached.
+    """
+
+    def play(players: list[tuple[Policy, float]]) -> list[tuple[Floats, Floats]]:
+        """Return the shuffled passes of each player, and two for each resampled log."""
+        if not players:
+            return []
+        shuffled = play_passes(
+            players, rows, knowledge, count=count // 2, seed=seed, resample=False
+        )
+        resampled = play_passes(players, rows, knowledge, count=2 * count, seed=seed, resample=True)
+        return list(zip(shuffled, resampled, strict=True))
+
+    budget = knowledge.budget
+    played = play([(policy, budget) for policy in policies])
+    reaches = [_find_reach(np.concatenate(both), rows, budget) for both in played]
+    short = [j for j, reach in enumerate(reaches) if reach.spend < budget and reach.is_enough]
+    again = play([(policies[j], reaches[j].spend) for j in short])
+    for j, both in zip(short, again, strict=True):
+        played[j] = both
     return [
-        _estimate(log, str(policy), end, *two, told.budget, level)
-        for policy, end, two in zip(policies, ends, reach, strict=True)
+        _summarize(log, str(policy), reach, both, budget, level)
+        for policy, reach, both in zip(policies, reaches, played, strict=True)
     ]
 
 
-def _both(
-    players: list[tuple[Policy, float]], rows: Support, told: PassTotals, count: int, seed: int
-) -> list[tuple[Floats, Floats]]:
-    """Return the shuffled passes of each player, and two for each of ``count`` resampled logs."""
-    if not players:
-        return []
-    shuffled = passes(players, rows, told, count=count // 2, seed=seed, resample=False)
-    resampled = passes(players, rows, told, count=2 * count, seed=seed, resample=True)
-    return list(zip(shuffled, resampled, strict=True))
-
-
-class _End(NamedTuple):
-    """Where the passes of a policy ended."""
+class _Reach(NamedTuple):
+    """How far the passes of a policy reached."""
 
     spend: float
-    says: bool
+    is_enough: bool
     waited_for: str
 
 
-def _end(every: Floats, rows: Support, budget: float) -> _End:
+def _find_reach(passes: Floats, rows: Support, budget: float) -> _Reach:
     """Return the spend that all but one in a hundred passes reach.
 
-    Only to average over passes that went further would pick those with luck. The few that end
-    before count with what they had earned: too little, by less than a hundredth of the whole.
+    Averaging only over passes that reached further would select the fortunate ones. The few that
+    end before count with what they had earned, which is too little by less than a hundredth.
     """
-    waiting = every[every[:, HELD] >= 0.0]
+    is_waiting = passes[:, WAITING] >= 0.0
+    waiting = passes[is_waiting]
     if not waiting.size:
-        return _End(budget, True, "")
-    waits = np.bincount(waiting[:, HELD].astype(np.int64), minlength=len(rows.arms))
-    reach = np.where(every[:, HELD] >= 0.0, np.minimum(every[:, SPENT], budget), budget)
-    spend = float(np.quantile(reach, _SHORT, method="lower"))
+        return _Reach(budget, True, "")
+    waits = np.bincount(waiting[:, WAITING].astype(np.int64), minlength=len(rows.arms))
+    spends = np.where(is_waiting, np.minimum(passes[:, SPENT], budget), budget)
+    spend = float(np.quantile(spends, _SHORT, method="lower"))
     plays = float(np.quantile(waiting[:, PLAYS], _SHORT, method="lower"))
-    says = spend > 0.0 and plays >= len(rows.arms)
-    return _End(spend, says, rows.arms[int(waits.argmax())])
+    is_enough = spend > 0.0 and plays >= len(rows.arms)
+    return _Reach(spend, is_enough, rows.arms[int(waits.argmax())])
 
 
-def _estimate(
+def _summarize(
     log: Log,
     policy: str,
-    end: _End,
-    shuffled: Floats,
-    resampled: Floats,
+    reach: _Reach,
+    passes: tuple[Floats, Floats],
     budget: float,
     level: float,
 ) -> ReplayEstimate:
+    shuffled, resampled = passes
     reward = ratio = spent = single = None
-    if end.says:
+    if reach.is_enough:
         reward, ratio, spent = (
-            _expected(centre, around, level)
+            _estimate_mean(centre, around, level)
             for centre, around in zip(_columns(shuffled), _columns(resampled), strict=True)
         )
-        single = _single(reward.value, resampled[:, REWARD], level)
+        single = _estimate_single(reward.value, resampled[:, REWARD], level)
     return ReplayEstimate(
-        policy,
-        "replay",
-        budget,
-        end.spend if end.says else 0.0,
-        reward,
-        single,
-        ratio,
-        spent,
-        float(shuffled[:, PLAYS].mean()),
-        float(shuffled[:, ROWS].mean()),
-        log.earned_by(end.spend) if end.says else None,
-        len(shuffled) + len(resampled),
-        end.waited_for,
-        level,
+        policy=policy,
+        method="replay",
+        budget=budget,
+        spend=reach.spend if reach.is_enough else 0.0,
+        reward=reward,
+        single=single,
+        ratio=ratio,
+        spent=spent,
+        plays=float(shuffled[:, PLAYS].mean()),
+        rows=float(shuffled[:, ROWS].mean()),
+        logged=log.earned_by(reach.spend) if reach.is_enough else None,
+        passes=len(shuffled) + len(resampled),
+        waited_for=reach.waited_for,
+        level=level,
     )
 
 
-def _columns(of: Floats) -> tuple[Floats, Floats, Floats]:
+def _columns(passes: Floats) -> tuple[Floats, Floats, Floats]:
     """Return reward, reward per cost and spend; a pass that spent nothing has a ratio of 0."""
-    reward, spent = of[:, REWARD], of[:, SPENT]
+    reward, spent = passes[:, REWARD], passes[:, SPENT]
     return reward, np.where(spent > 0.0, reward, 0.0) / np.where(spent > 0.0, spent, 1.0), spent
 
 
-def _expected(centre: Floats, around: Floats, level: float) -> Estimate:
+def _estimate_mean(centre: Floats, around: Floats, level: float) -> Estimate:
     """Return the mean of shuffled passes; its error is what pairs of resampled ones share.
 
     The covariance of the pairs is itself uncertain, so one standard error of it is added: the
@@ -418,15 +315,137 @@ def _expected(centre: Floats, around: Floats, level: float) -> Estimate:
     shared = max(float(pairs[:, 0] @ pairs[:, 1]) / free, 0.0)
     doubt = math.hypot(float(around.var()), shared) / math.sqrt(free)
     few = float(centre.var(ddof=1)) / centre.size  # of the shuffles
-    return normal_value(float(centre.mean()), math.sqrt(shared + doubt + few), level)
+    return _normal_estimate(float(centre.mean()), math.sqrt(shared + doubt + few), level)
 
 
-def _single(mean: float, around: Floats, level: float) -> Estimate:
-    """Return between which rewards one campaign would have ended.
+def _estimate_single(mean: float, around: Floats, level: float) -> Estimate:
+    """Return the interval of the reward of a single campaign.
 
     The spread is that of the resampled passes, the mean that of the shuffled ones: resampling
-    flatters policies that pick the luckiest arm of a sample.
+    favours policies that pick the arm that did best in a sample.
     """
     ends = np.quantile(around, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     low, high = (ends - around.mean() + mean).tolist()
     return Estimate(mean, low, high)
+
+
+def play_passes(
+    players: Sequence[tuple[Policy, float]],
+    rows: Support,
+    knowledge: PolicyKnowledge,
+    *,
+    count: int,
+    seed: int,
+    resample: bool,
+) -> Floats:
+    """Play each policy up to its spend, ``count`` times; all meet the rows in the same orders.
+
+    Without ``resample`` a pass has every row once, in random order. With it, a log is resampled
+    with replacement for each pair of passes, whose rows are draws from it: a pass varies as much as
+    a campaign does plus what the log leaves open, and a pair has only the latter in common.
+
+    Returns
+    -------
+    ndarray
+        By policy and pass: reward, spend, plays, rows read, and the arm that was waited for when
+        the rows ended (-1 if the spend was reached). A smaller spend cuts the same pass short.
+    """
+    out = np.zeros((len(players), count, 5))
+    every = np.arange(len(rows))
+    order, sample = np.empty_like(every), np.empty_like(every)
+    scaled: list[tuple[Floats, Floats]] = []
+    for i in range(count):
+        key = (seed, int(resample), i)
+        if not resample:
+            shuffle(order, new_stream(*key, _ORDER))
+        else:
+            if i % 2 == 0:
+                _resample(sample, every, new_stream(*key, _SAMPLE))
+            _resample(order, sample, new_stream(*key, _ORDER))
+        arm_order = rows.arm[order]
+        for j, (policy, stop) in enumerate(players):
+            learner = policy.learner(len(rows.arms), seed=(*key, _POLICY), **knowledge._asdict())
+            if i == 0:
+                scale = learner.scale
+                scaled.append((scale.reward_in(rows.reward), scale.cost_in(rows.cost)))
+            _kernel(cast(Any, type(policy)))(
+                learner.kernel_params,
+                learner.arms,
+                learner.game,
+                learner.memory,
+                learner.stream,
+                new_stream(*key, _COIN),
+                order,
+                arm_order,
+                rows.accept,
+                *scaled[j],
+                rows.reward,
+                rows.cost,
+                stop,
+                out[j, i],
+            )
+    return out
+
+
+@cache
+def _kernel(policy: Any) -> Any:
+    """Return the compiled pass of a policy class."""
+    return specialize(_pass, policy.name, **kernels.functions(policy))
+
+
+def _pass(
+    p: Any,
+    arms: Arms,
+    game: Game,
+    memory: Floats,
+    stream: Stream,
+    coin: Stream,
+    order: Any,
+    arm_order: Any,
+    accept: Floats,
+    scaled_reward: Floats,
+    scaled_cost: Floats,
+    reward: Floats,
+    cost: Floats,
+    stop: float,
+    out: Floats,
+) -> None:
+    """Play until ``stop`` is spent or the rows are used up; ``arm_order`` has their arms."""
+    at = 0
+    spent = earned = plays = 0.0
+    held = -1
+    while spent < stop:
+        held = choose(p, arms, game, memory, stream)
+        found = -1
+        while found < 0 and at < order.size:
+            if arm_order[at] == held:
+                row = order[at]
+                if accept[row] >= 1.0 or uniform(coin) < accept[row]:
+                    found = row
+            at += 1
+        if found < 0:
+            break
+        update_arm(arms, game, held, scaled_reward[found], scaled_cost[found], stream)
+        update_memory(p, arms, game, memory, held, scaled_reward[found], scaled_cost[found])
+        earned += reward[found]
+        spent += cost[found]
+        plays += 1.0
+        held = -1
+    out[0], out[1], out[2], out[3], out[4] = earned, spent, plays, at, held
+
+
+@compiled
+def shuffle(order: Any, stream: Stream) -> None:
+    """Fill ``order`` with every row once, in random order."""
+    for i in range(order.size):
+        order[i] = i
+    for i in range(order.size):
+        other = i + below(stream, order.size - i)
+        order[i], order[other] = order[other], order[i]
+
+
+@compiled
+def _resample(order: Any, sample: Any, stream: Stream) -> None:
+    """Fill ``order`` with draws from a sample of rows, with replacement."""
+    for i in range(order.size):
+        order[i] = sample[below(stream, sample.size)]

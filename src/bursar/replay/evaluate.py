@@ -1,4 +1,4 @@
-"""Answers: a log and policies in, an estimate of each out."""
+"""Replay a log under other policies, and describe what was found in sentences."""
 
 from __future__ import annotations
 
@@ -8,17 +8,30 @@ from os import PathLike
 
 from bursar.errors import CannotAnswer, InvalidInput, UnknownArm, suggest
 from bursar.estimate import Estimate
-from bursar.formatting import format_percent, pluralize
+from bursar.formatting import format_number, format_percent, pluralize
 from bursar.policies import Policy
 from bursar.policies import policy as policy_of
 from bursar.policies.base import Range
-from bursar.replay.estimators import PassTotals, ReplayEstimate, arm_values, learning
-from bursar.replay.log import Log, read
-from bursar.replay.support import Support, format_estimate, format_value, quantile_of, support
-from bursar.settings.csv_table import Exclusions
+from bursar.replay.estimators import (
+    PolicyKnowledge,
+    ReplayEstimate,
+    estimate_arms,
+    estimate_policies,
+    normal_quantile,
+)
+from bursar.replay.log import Log, read_log
+from bursar.replay.support import Support, find_support
 from bursar.validation import Floats, check_int, check_positive
 
-__all__ = ["ALWAYS", "compared", "replay", "sentences", "verdict"]
+__all__ = [
+    "ALWAYS",
+    "describe_estimate",
+    "describe_log",
+    "format_estimate",
+    "format_value",
+    "replay",
+    "suggest_budget",
+]
 
 ALWAYS = "always:"  # the prefix of a fixed arm among policies
 
@@ -42,37 +55,37 @@ def replay(
     Parameters
     ----------
     log : Log or path
-        The decisions; a path is read by :func:`bursar.replay.read`.
+        The decisions; a path is read by :func:`bursar.replay.read_log`.
     policies : sequence of str or Policy
         Slugs such as ``omega-star-ucb:rho=0.25``, and ``always:ARM`` for a fixed arm.
     budget : float, optional
-        What each policy may spend; what the log spent if not given. As in :func:`bursar.play`, the
+        The budget of each policy; by default what the log spent. As in :func:`bursar.play`, the
         last play may exceed it.
     arms : sequence of str, optional
         The arms to choose from; by default every arm of the log.
     resamples : int
-        Resampled logs for the intervals, two passes each; half as many shuffles for the mean.
+        Resampled logs for the intervals, with two passes each; half as many shuffles for the mean.
     level : float
-        Of the intervals.
+        The level of the intervals.
     seed : int
-        Same seed, same answer.
+        The same seed gives the same answer.
     reward_range, cost_range : (low, high), optional
-        What policies are told of rewards and costs; by default from 0 to the largest in the log
-        (rewards from the smallest, if that is negative).
+        The ranges of rewards and costs that policies assume; by default from 0 to the largest in
+        the log (rewards from the smallest, if that is negative).
     min_cost : float, optional
-        A lower bound of the mean costs, for policies that need one.
+        A lower bound on mean costs, for policies that need one.
     clip : float, optional
-        See :func:`bursar.replay.support`.
+        See :func:`bursar.replay.find_support`.
 
     Returns
     -------
     list of ReplayEstimate
-        One a policy, in their order.
+        One per policy, in their order.
 
     Raises
     ------
     CannotAnswer
-        If the log has no propensities, left nothing to chance, or never tried an arm.
+        If the log has no propensities, never chose at random, or never tried an arm.
 
     Examples
     --------
@@ -80,42 +93,45 @@ def replay(
     >>> rng = np.random.default_rng(1)
     >>> arm = rng.integers(2, size=4000)
     >>> reward = rng.random(4000) < np.array([0.8, 0.3])[arm]
-    >>> log = Log.of(arm=arm, propensity=np.full(4000, 0.5), cost=np.ones(4000), reward=reward)
+    >>> half, one = np.full(4000, 0.5), np.ones(4000)
+    >>> log = Log.from_columns(arm=arm, propensity=half, cost=one, reward=reward)
     >>> [found] = replay(log, ["omega-star-ucb:rho=0.25"], budget=1000)
     >>> found.reached, bool(700 < found.reward.low < found.reward.high < 850)
     (1.0, True)
     """
-    log = log if isinstance(log, Log) else read(log)
-    quantile_of(level)
+    log = log if isinstance(log, Log) else read_log(log)
+    normal_quantile(level)  # checks it
     check_int("resamples", resamples, 20, "fewer give no interval; 200 is usual")
     check_int("seed", seed, 0, "try 0")
     if isinstance(policies, str) or not policies:
         raise InvalidInput(f"policies must be a list of one or more, got {policies!r}")
-    rows = support(log, arms, clip)
+    rows = find_support(log, arms, clip)
     if log.spent <= 0.0:
         raise CannotAnswer(
             f"every cost in {log.name} is 0, so no budget is ever spent; check the column of costs"
         )
-    money = (
-        log.spent if budget is None else check_positive("budget", budget, "give what may be spent")
+    if budget is None:
+        budget = log.spent
+    knowledge = PolicyKnowledge(
+        budget=check_positive("budget", budget, "pass what may be spent"),
+        min_cost=min_cost,
+        reward_range=_check_range("reward", rows.reward, reward_range),
+        cost_range=_check_range("cost", rows.cost, cost_range),
     )
-    told = PassTotals(
-        money,
-        min_cost,
-        reward_range or _range(rows.reward),
-        cost_range or _range(rows.cost),
+    players = [_resolve_player(one, rows) for one in policies]
+    learning = [one for one in players if isinstance(one, Policy)]
+    estimates = iter(
+        estimate_policies(log, rows, learning, knowledge, count=resamples, seed=seed, level=level)
     )
-    _refuse_outside(rows, told)
-    players = [_player(one, rows) for one in policies]
-    learners = [one for one in players if isinstance(one, Policy)]
-    played = iter(learning(log, rows, learners, told, resamples, seed, level))
     return [
-        next(played) if isinstance(one, Policy) else _fixed(log, rows, one, money, level)
+        next(estimates)
+        if isinstance(one, Policy)
+        else _estimate_fixed(log, rows, one, knowledge.budget, level)
         for one in players
     ]
 
 
-def _player(given: str | Policy, rows: Support) -> str | Policy:
+def _resolve_player(given: str | Policy, rows: Support) -> str | Policy:
     """Return a policy, or the name of a fixed arm."""
     if not isinstance(given, str) or not given.startswith(ALWAYS):
         return policy_of(given)
@@ -125,133 +141,130 @@ def _player(given: str | Policy, rows: Support) -> str | Policy:
     return arm
 
 
-def _fixed(log: Log, rows: Support, arm: str, money: float, level: float) -> ReplayEstimate:
-    value = arm_values(rows, level)[rows.arms.index(arm)]
-    says = value.rows > 1 and math.isfinite(value.ratio.value)
-    return ReplayEstimate(
-        ALWAYS + arm,
-        "weights",
-        money,
-        money if says else 0.0,
-        value.ratio.map(lambda end: money * end) if says else None,
-        None,
-        value.ratio if says else None,
-        Estimate(money, money, money) if says else None,
-        value.effective,
-        float(value.rows),
-        log.earned_by(money) if says else None,
-        0,
-        "",
-        level,
-    )
-
-
-def _range(values: Floats) -> Range:
-    low, high = min(0.0, float(values.min())), float(values.max())
-    return (low, high) if high > low else (low, low + 1.0)
-
-
-def _refuse_outside(rows: Support, told: PassTotals) -> None:
-    for name, values, given in (
-        ("reward", rows.reward, told.reward_range),
-        ("cost", rows.cost, told.cost_range),
-    ):
-        low, high = given
-        if not (low <= values.min() and values.max() <= high):
-            raise InvalidInput(
-                f"{name}_range must hold every {name} of the log, {values.min():g} to"
-                f" {values.max():g}, got {tuple(given)!r}; leave it out to take it from the log"
-            )
-
-
-# ==== replay.verdict
-# Verdicts: what a replay found, in sentences.
-
-
-def verdict(found: ReplayEstimate, rows: Support) -> str:
-    """Return what one estimate says, and what would be needed where the log cannot say it."""
-    if found.reward is None:
-        return _silent(found, rows)
-    earned = format_estimate(found.reward, found.level)
-    share = format_percent(found.reached, digits=2 if found.reached < 0.995 else 4)
-    if found.spend < found.budget:
-        return (
-            f"{found.policy}: the log reaches {share} of the budget of"
-            f" {format_value(found.budget)}. By a spend of {format_value(found.spend)} it would have earned"
-            f" {earned}{_beside(found, 'had earned')}. Beyond that the log cannot say: it ended"
-            f" while waiting for {found.waited_for!r}; about"
-            f" {format_value(_needed(found, rows))} rows like these would reach the whole budget."
+def _check_range(name: str, values: Floats, given: Range | None) -> Range:
+    """Return the range of the values, or the given one if it contains them."""
+    least, most = float(values.min()), float(values.max())
+    if given is None:
+        low = min(0.0, least)
+        return (low, most) if most > low else (low, low + 1.0)
+    low, high = given
+    if not (low <= least and most <= high):
+        raise InvalidInput(
+            f"{name}_range must contain every {name} of the log, {least:g} to {most:g}, got"
+            f" {tuple(given)!r}; leave it out to take it from the log"
         )
-    return (
-        f"{found.policy} would have earned {earned} for {format_value(found.budget)}"
-        f"{_beside(found, 'earned')}."
+    return given
+
+
+def _estimate_fixed(
+    log: Log, rows: Support, arm: str, budget: float, level: float
+) -> ReplayEstimate:
+    value = estimate_arms(rows, level)[rows.arms.index(arm)]
+    is_known = value.rows > 1 and math.isfinite(value.ratio.value)
+    return ReplayEstimate(
+        policy=ALWAYS + arm,
+        method="weights",
+        budget=budget,
+        spend=budget if is_known else 0.0,
+        reward=value.ratio.map(lambda end: budget * end) if is_known else None,
+        single=None,
+        ratio=value.ratio if is_known else None,
+        spent=Estimate(budget, budget, budget) if is_known else None,
+        plays=value.effective,
+        rows=float(value.rows),
+        logged=log.earned_by(budget) if is_known else None,
+        passes=0,
+        waited_for="",
+        level=level,
     )
 
 
-def _silent(found: ReplayEstimate, rows: Support) -> str:
+def format_value(number: float) -> str:
+    """Return a number with four significant digits, and all digits before the decimal point.
+
+    >>> format_value(12345.678), format_value(0.123456), format_value(812.0)
+    ('12,346', '0.1235', '812')
+    """
+    return format_number(number, 4, keep_whole=True)
+
+
+def format_estimate(estimate: Estimate, level: float) -> str:
+    """Return an estimate with its interval.
+
+    >>> format_estimate(Estimate(812.0, 790.0, 835.4), 0.95)
+    '812 (95%: 790 … 835.4)'
+    """
+    ends = f"{format_value(estimate.low)} … {format_value(estimate.high)}"
+    return f"{format_value(estimate.value)} ({100 * level:.4g}%: {ends})"
+
+
+def describe_log(log: Log, rows: Support) -> list[str]:
+    """Return what was read, what was left out and why, and reasons for caution."""
+    seen = len(log) + sum(log.left_out.counts.values())
+    return [
+        f"{log.name}: {len(rows):,} of {pluralize(seen, log.unit)} can be replayed, with"
+        f" {len(rows.arms)} arms. The logging policy earned {format_value(log.earned)} at a cost of"
+        f" {format_value(log.spent)}.",
+        *log.left_out.format_sentences("Left out", log.unit),
+        *rows.left_out.format_sentences("Not replayed", log.unit),
+        *rows.notes,
+    ]
+
+
+def describe_estimate(found: ReplayEstimate, rows: Support) -> str:
+    """Return what one estimate says, and what would be needed where the log cannot tell."""
+    if found.reward is None:
+        return _describe_unknown(found, rows)
+    budget = format_value(found.budget)
+    earned = format_estimate(found.reward, found.level)
+    if found.spend >= found.budget:
+        comparison = _compare_to_logged(found, "earned")
+        return f"{found.policy} would have earned {earned} with a budget of {budget}{comparison}."
+    share = format_percent(found.reached, digits=2 if found.reached < 0.995 else 4)
+    needed = len(rows) / found.reached  # if plays go on at the same cost and pace
+    return (
+        f"{found.policy}: the log reaches {share} of the budget of {budget}. At a spend of"
+        f" {format_value(found.spend)} it would have earned"
+        f" {earned}{_compare_to_logged(found, 'had earned')}. Beyond that the log cannot tell: it"
+        f" ended while waiting for {found.waited_for!r}; about {format_value(needed)} rows like"
+        " these would cover the whole budget."
+    )
+
+
+def _describe_unknown(found: ReplayEstimate, rows: Support) -> str:
     if found.method == "weights":
         return (
-            f"{found.policy}: the log cannot say; the arm has {pluralize(int(found.rows), 'row')}"
-            " or costs nothing, so no budget limits it."
+            f"{found.policy}: the log cannot tell; the arm has {pluralize(int(found.rows), 'row')}"
+            " or costs nothing, so that no budget limits it."
         )
     rare = int((rows.floor * len(rows)).argmin())
     return (
-        f"{found.policy}: the log cannot say; it ended before every one of the"
-        f" {len(rows.arms)} arms was played, waiting for {found.waited_for!r}."
-        f" {rows.arms[rare]!r} has {pluralize(int(rows.rows_per_arm[rare]), 'row')}, the least"
-        f" propensity of them {format_value(float(rows.floor[rare]))}: log more rows, give the arm a"
-        " larger share, or leave it out."
+        f"{found.policy}: the log cannot tell; it ended before each of the {len(rows.arms)} arms"
+        f" was played, while waiting for {found.waited_for!r}. {rows.arms[rare]!r} has"
+        f" {pluralize(int(rows.rows_per_arm[rare]), 'row')} with a least propensity of"
+        f" {format_value(float(rows.floor[rare]))}; log more rows, give the arm a larger share, or"
+        " leave it out."
     )
 
 
-def _beside(found: ReplayEstimate, verb: str) -> str:
+def _compare_to_logged(found: ReplayEstimate, verb: str) -> str:
     if found.logged is None or found.reward is None:
         return "; the logging policy never spent as much"
-    said = f", where the logging policy {verb} {format_value(found.logged)}: "
-    if found.reward.low > found.logged:
-        return said + "more"
-    return said + ("less" if found.reward.high < found.logged else "no clear difference")
+    verdict = {"higher": "more", "lower": "less", "unclear": "no clear difference"}
+    difference = verdict[found.reward.compare_to(found.logged)]
+    return f", where the logging policy {verb} {format_value(found.logged)}: {difference}"
 
 
-def _needed(found: ReplayEstimate, rows: Support) -> float:
-    """Return the rows that the budget takes if plays go on at the same cost and pace."""
-    return len(rows) / found.reached
-
-
-def compared(found: list[ReplayEstimate]) -> str:
+def suggest_budget(found: list[ReplayEstimate]) -> str:
     """Return how to compare policies that the log follows to different spends, or nothing."""
     spends = {one.spend for one in found if one.reward is not None}
     if len(spends) < 2:
         return ""
+    least = min(spends)
+    text = f"{least:.3g}"
+    if float(text) > least:
+        text = f"{least * 0.99:.3g}"
     return (
-        "The rewards belong to different spends; to compare them at one, give"
-        f" --budget {_floored(min(spends))}."
+        "The rewards belong to different spends; to compare them at the same spend, use"
+        f" --budget {text}."
     )
-
-
-def _floored(number: float) -> str:
-    text = f"{number:.3g}"
-    return text if float(text) <= number else f"{number * 0.99:.3g}"
-
-
-def sentences(log: Log, rows: Support) -> list[str]:
-    """Return what was read, what was left out and why, and what speaks against the answers."""
-    seen = len(log) + sum(log.left_out.counts.values())
-    said = [
-        f"{log.name}: {len(rows):,} of {pluralize(seen, log.unit)} can be replayed;"
-        f" {len(rows.arms)} arms. The logging policy earned {format_value(log.earned)} for"
-        f" {format_value(log.spent)}."
-    ]
-    said += _reasons(log.left_out, "Left out", log.unit)
-    said += _reasons(rows.left_out, "Not replayed", log.unit)
-    return said + list(rows.notes)
-
-
-def _reasons(out: Exclusions, what: str, unit: str) -> list[str]:
-    said = []
-    for reason, count in out.counts.items():
-        first = out.lines[reason]
-        more = ", …" if count > len(first) else ""
-        where = f"{unit}{'s' * (len(first) > 1)} {', '.join(map(str, first))}{more}"
-        said.append(f"{what}: {pluralize(count, unit)}, {reason} ({where}).")
-    return said

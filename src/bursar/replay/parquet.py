@@ -10,18 +10,18 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from bursar.errors import InvalidData, suggest
-from bursar.replay.log import NEEDED, LogRow
+from bursar.replay.log import REQUIRED, LogRow
 
-__all__ = ["rows"]
+__all__ = ["read_rows"]
 
 
-def rows(path: Path, called: dict[str, str]) -> tuple[list[str], Iterator[tuple[int, LogRow]]]:
-    """Return which columns there are, and the rows with their numbers from 1."""
+def read_rows(path: Path, names: dict[str, str]) -> tuple[list[str], Iterator[tuple[int, LogRow]]]:
+    """Return the columns that the file has, and its rows with their numbers from 1."""
     try:
         with parquet.ParquetFile(path) as file:
             known = file.schema_arrow.names
-            for key, name in called.items():
-                if name not in known and (key in NEEDED or name != key):
+            for key, name in names.items():
+                if name not in known and (key in REQUIRED or name != key):
                     hint = suggest(name, known)
                     close = hint if "did you mean" in hint else ";"
                     raise InvalidData(
@@ -29,14 +29,14 @@ def rows(path: Path, called: dict[str, str]) -> tuple[list[str], Iterator[tuple[
                     )
                 if known.count(name) > 1:
                     raise InvalidData(f"{path.name} has the column {name!r} twice; rename one")
-            there = [key for key, name in called.items() if name in known]
-            table = file.read(columns=[called[key] for key in there])
+            found = [key for key, name in names.items() if name in known]
+            table = file.read(columns=[names[key] for key in found])
     except (OSError, pa.ArrowException) as error:
         raise InvalidData(f"cannot read {path.name} as Parquet: {error}") from error
-    columns: list[list[Any]] = [table.column(called[key]).to_pylist() for key in there]
+    columns: list[list[Any]] = [table.column(names[key]).to_pylist() for key in found]
 
-    def each() -> Iterator[tuple[int, LogRow]]:
-        for number, values in enumerate(zip(*columns, strict=True), 1):
-            yield number, LogRow(**dict(zip(there, values, strict=True)))
-
-    return there, each()
+    rows = (
+        (number, LogRow(**dict(zip(found, values, strict=True))))
+        for number, values in enumerate(zip(*columns, strict=True), 1)
+    )
+    return found, rows
