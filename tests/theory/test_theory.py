@@ -571,7 +571,7 @@ ERRORS: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: theory.n_star(10, 1.0, [0.5, 0.1], [0.5, 0.5], [1, 1, 1]),
-        "eta_reward must be one number or one an arm (2), got shape (3,); 1 is always safe",
+        "eta_reward must be one number or one per arm (2), got shape (3,); 1 is always safe",
     ),
     (
         lambda: theory.regret_bound(0.1, 1.0, [0.5, 0.1], [0.5, 0.5]),

@@ -2,10 +2,11 @@ r"""The parts of the pooled Gittins index: how far to hope, the largest ratio, t
 
 *How far to hope.* One arm yields a normal drift of unknown mean :math:`\theta` per play against an
 alternative that yields 0. It was played n times, m plays are left, and it may be given up at any
-time. Play on as long as the posterior mean is above :math:`-z\sigma/\sqrt n`: the boundary z depends
-on the share t = n/(n + m) of the horizon that is over, and on nothing else (Chernoff & Ray 1965,
-Lai 1987). It is the finite-horizon Gittins index of the arm, in standard deviations above its mean.
-As t goes to 0, :math:`z^2 = 2\log(1/t) - \log\log(1/t) - \log 16\pi + o(1)`; there is no closed form.
+time. Play on as long as the posterior mean is above :math:`-z\sigma/\sqrt n`: the boundary z
+depends on the share t = n/(n + m) of the horizon that is over, and on nothing else (Chernoff & Ray
+1965, Lai 1987). It is the finite-horizon Gittins index of the arm, in standard deviations above its
+mean. As t goes to 0, :math:`z^2 = 2\log(1/t) - \log\log(1/t) - \log 16\pi + o(1)`; there is no
+closed form.
 The knots are the solution of the optimal stopping problem by backward induction, extrapolated to
 steps of no length; `tests/policies/test_horizon.py` solves it again. Between plays that cannot be
 divided the boundary is lower by :math:`0.5826/\sqrt n` (Chernoff & Petkau 1986).

@@ -43,8 +43,8 @@ __all__ = ["PooledGittins"]
 _TRIALS = 2.0  # of the prior
 _ABOVE = 1.0 + 1e-9  # old indices are rounded up by more than an evaluation can err
 
-# what the simulation keeps: sums over arms, the pool, the arm played last and the best of the others;
-# then for each arm what it adds to the sums, a bound of its index, and the index if it is new
+# what the simulation keeps: sums over arms, the pool, the arm played last and the best of the
+# others; then for each arm what it adds to the sums, a bound of its index, and the index if new
 _POOL, _LEADER, _RIVAL, _HEAD = COUNT, COUNT + 4, COUNT + 5, COUNT + 6
 _BOUND, _VALUE, _ARM = COUNT, COUNT + 1, COUNT + 2
 

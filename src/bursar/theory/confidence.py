@@ -1,9 +1,8 @@
-r"""Confidence levels and the number of standard deviations that belongs to them.
+r"""Confidence levels, the standard deviations that belong to them, and the intervals' asymmetry.
 
 .. math:: z_\rho(t) = \sqrt{2\rho\log t}, \qquad \alpha(t) < 1 - \sqrt{1 - t^{-\rho}}
 
-Heyden, Arzamasov, Fouché & Böhm (2024). Budgeted Multi-Armed Bandits with Asymmetric Confidence
-Intervals. KDD '24, Theorem 3. https://arxiv.org/abs/2306.07071
+Heyden et al. (2024), KDD '24, Theorem 3 and App. "Asymmetry of confidence interval".
 """
 
 from __future__ import annotations
@@ -11,17 +10,22 @@ from __future__ import annotations
 import math
 import sys
 from statistics import NormalDist
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bursar import validation
-from bursar.validation import Floats
+from bursar.validation import (
+    Floats,
+    broadcast,
+    check_array,
+    check_values,
+    map_elements,
+    to_floats,
+    unwrap_scalar,
+)
 
 _NORMAL = NormalDist()
-_RHO_HINT = "rho = 0.25 is a good start, rho >= 1 gives logarithmic regret"
-_TIME_HINT = "the first round is t = 1"
 
 
 def level(t: Floats, rho: float | Floats) -> Floats:
@@ -32,20 +36,17 @@ def level(t: Floats, rho: float | Floats) -> Floats:
     return result
 
 
-def read_rho(rho: ArrayLike) -> Floats:
+def check_rho(rho: ArrayLike) -> Floats:
     """Return the exploration parameter as float64 above zero."""
-    return validation.check_array("rho", rho, _RHO_HINT, above=0.0)
+    hint = "rho = 0.25 is a good start, rho >= 1 gives logarithmic regret"
+    return check_array("rho", rho, hint, above=0.0)
 
 
-def _read(t: ArrayLike, rho: ArrayLike) -> list[Floats]:
-    time = validation.check_array("t", t, _TIME_HINT, least=1.0)
-    return validation.broadcast(t=time, rho=read_rho(rho))
+def _check_times(t: ArrayLike, rho: ArrayLike) -> list[Floats]:
+    time = check_array("t", t, "the first round is t = 1", least=1.0)
+    return broadcast(t=time, rho=check_rho(rho))
 
 
-@overload
-def alpha(t: float, rho: float = 1.0) -> float: ...
-@overload
-def alpha(t: ArrayLike, rho: ArrayLike = 1.0) -> Floats: ...
 def alpha(t: ArrayLike, rho: ArrayLike = 1.0) -> Any:
     r"""Bound the probability that an arm's ratio lies above its index (Theorem 3).
 
@@ -68,13 +69,9 @@ def alpha(t: ArrayLike, rho: ArrayLike = 1.0) -> Any:
     >>> round(alpha(100), 12)
     0.005012562893
     """
-    return validation.unwrap_scalar(level(*_read(t, rho)))
+    return unwrap_scalar(level(*_check_times(t, rho)))
 
 
-@overload
-def alpha_exact(t: float, rho: float = 1.0) -> float: ...
-@overload
-def alpha_exact(t: ArrayLike, rho: ArrayLike = 1.0) -> Floats: ...
 def alpha_exact(t: ArrayLike, rho: ArrayLike = 1.0) -> Any:
     r"""Compute the nominal level that z(t) stands for, before Theorem 3 rounds it up.
 
@@ -88,16 +85,10 @@ def alpha_exact(t: ArrayLike, rho: ArrayLike = 1.0) -> Any:
     >>> alpha_exact(10_000) < alpha(10_000)
     True
     """
-    time, exponent = _read(t, rho)
-    return validation.unwrap_scalar(
-        validation.map_elements(math.erfc, np.sqrt(exponent * np.log(time)))
-    )
+    time, exponent = _check_times(t, rho)
+    return unwrap_scalar(map_elements(math.erfc, np.sqrt(exponent * np.log(time))))
 
 
-@overload
-def z_rho(t: float, rho: float = 1.0) -> float: ...
-@overload
-def z_rho(t: ArrayLike, rho: ArrayLike = 1.0) -> Floats: ...
 def z_rho(t: ArrayLike, rho: ArrayLike = 1.0) -> Any:
     r"""Compute how many standard deviations wide ω-UCB's intervals are in round t (Theorem 3).
 
@@ -110,14 +101,10 @@ def z_rho(t: ArrayLike, rho: ArrayLike = 1.0) -> Any:
     >>> round(z_rho(10_000), 12)
     4.291932052579
     """
-    time, exponent = _read(t, rho)
-    return validation.unwrap_scalar(np.sqrt(2.0 * exponent * np.log(time)))
+    time, exponent = _check_times(t, rho)
+    return unwrap_scalar(np.sqrt(2.0 * exponent * np.log(time)))
 
 
-@overload
-def z_from_alpha(alpha: float) -> float: ...
-@overload
-def z_from_alpha(alpha: ArrayLike) -> Floats: ...
 def z_from_alpha(alpha: ArrayLike) -> Any:
     r"""Find the two-sided normal quantile of a level, the z of Theorem 1.
 
@@ -139,8 +126,8 @@ def z_from_alpha(alpha: ArrayLike) -> Any:
     1.95996398454
     """
     hint = "a level is a probability"
-    levels = validation.check_array("alpha", alpha, hint, least=0.0, most=1.0)
-    return validation.unwrap_scalar(validation.map_elements(_quantile, levels))
+    levels = check_array("alpha", alpha, hint, least=0.0, most=1.0)
+    return unwrap_scalar(map_elements(_quantile, levels))
 
 
 def _quantile(alpha: float) -> float:
@@ -158,47 +145,15 @@ def _quantile(alpha: float) -> float:
     return z
 
 
-# ==== theory.skew
-# Asymmetry of the confidence interval of Theorem 1 around the sample mean.
-#
-# .. math:: \frac{\bar\mu - B / 2A}{\sqrt{B^2 / 4A^2 - C / A}}
-#     = (x - y) \sqrt{\frac{\eta z^2}{4nxy + \eta z^2}}, \qquad
-#     x = \frac{\bar\mu - m}{M - m}, \quad y = \frac{M - \bar\mu}{M - m}
-#
-# Heyden, Arzamasov, Fouché & Böhm (2024). Budgeted Multi-Armed Bandits with Asymmetric Confidence
-# Intervals. KDD '24, App. "Asymmetry of confidence interval". https://arxiv.org/abs/2306.07071
-
-
-@overload
 def asymmetry(
-    mean: float,
-    n: float,
-    z: float,
-    eta: float = 1.0,
-    low: float = 0.0,
-    high: float = 1.0,
-    squared: bool = False,
-) -> float: ...
-@overload
-def asymmetry(
-    mean: ArrayLike,
-    n: ArrayLike,
-    z: ArrayLike,
-    eta: ArrayLike = 1.0,
-    low: ArrayLike = 0.0,
-    high: ArrayLike = 1.0,
-    squared: bool = False,
-) -> Floats: ...
-def asymmetry(
-    mean: ArrayLike,
-    n: ArrayLike,
-    z: ArrayLike,
-    eta: ArrayLike = 1.0,
-    low: ArrayLike = 0.0,
-    high: ArrayLike = 1.0,
-    squared: bool = False,
-) -> Any:
+    mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayLike = 1.0,
+    low: ArrayLike = 0.0, high: ArrayLike = 1.0, squared: bool = False,
+) -> Any:  # fmt: skip
     r"""Compute how far the mean lies from its interval's centre, in half widths.
+
+    .. math:: \frac{\bar\mu - B / 2A}{\sqrt{B^2 / 4A^2 - C / A}}
+        = (x - y) \sqrt{\frac{\eta z^2}{4nxy + \eta z^2}}, \qquad
+        x = \frac{\bar\mu - m}{M - m}, \quad y = \frac{M - \bar\mu}{M - m}
 
     Parameters
     ----------
@@ -229,7 +184,18 @@ def asymmetry(
     >>> asymmetry([0.0, 0.5, 1.0], 10, 3.0)
     array([-1.,  0.,  1.])
     """
-    centre, samples, deviations, ratio, m, big_m = _skew_read(mean, n, z, eta, low, high)
+    centre, samples, deviations, ratio, m, big_m = broadcast(
+        mean=to_floats("mean", mean),
+        n=check_array("n", n, "an arm without a sample has no interval", above=0.0),
+        z=check_array("z", z, "z counts standard deviations", least=0.0),
+        eta=check_array("eta", eta, "1 is always safe", least=0.0, most=1.0),
+        low=to_floats("low", low),
+        high=to_floats("high", high),
+    )
+    check_values("low", m, m < big_m, "finite and below high", "swap them")
+    check_values("high", big_m, m < big_m, "finite and above low", "swap them")
+    inside = (centre >= m) & (centre <= big_m)
+    check_values("mean", centre, inside, "in [low, high]", "pass the range that fits the data")
     x, y = (centre - m) / (big_m - m), (big_m - centre) / (big_m - m)
     tilt = (2.0 * centre - (m + big_m)) / (big_m - m)  # exact in the middle of [0, 1]; x - y is not
     pull = np.sqrt(ratio / samples) * deviations
@@ -237,25 +203,4 @@ def asymmetry(
     size = np.hypot(pull, 2.0 * np.sqrt(x) * np.sqrt(y))
     share = np.divide(pull, size, out=np.zeros_like(size), where=pull > 0.0)
     signed: Floats = np.asarray(np.clip(tilt * share, -1.0, 1.0))
-    return validation.unwrap_scalar(signed * signed if squared else signed)
-
-
-def _skew_read(
-    mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayLike, low: ArrayLike, high: ArrayLike
-) -> list[Floats]:
-    values = validation.broadcast(
-        mean=validation.to_floats("mean", mean),
-        n=validation.check_array("n", n, "an arm without a sample has no interval", above=0.0),
-        z=validation.check_array("z", z, "z counts standard deviations", least=0.0),
-        eta=validation.check_array("eta", eta, "1 is always safe", least=0.0, most=1.0),
-        low=validation.to_floats("low", low),
-        high=validation.to_floats("high", high),
-    )
-    centre, *_, m, big_m = values
-    validation.check_values("low", m, m < big_m, "finite and below high", "swap them")
-    validation.check_values("high", big_m, m < big_m, "finite and above low", "swap them")
-    inside = (centre >= m) & (centre <= big_m)
-    validation.check_values(
-        "mean", centre, inside, "in [low, high]", "pass the range that fits the data"
-    )
-    return values
+    return unwrap_scalar(signed * signed if squared else signed)

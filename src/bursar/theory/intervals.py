@@ -1,4 +1,4 @@
-"""The public face of Theorems 1 and 2: intervals for bounded variables and for reward per cost."""
+"""Theorems 1 and 2: confidence intervals for bounded variables and for reward per cost."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from bursar.errors import InvalidInput
 from bursar.jit.bounds import eta_of, lower, upper
 from bursar.jit.compile import specialize
 from bursar.theory import z_from_alpha
-from bursar.validation import Floats, broadcast_columns, check_means, check_values, restore_shape
+from bursar.validation import (
+    Floats,
+    broadcast_columns,
+    check_means,
+    check_values,
+    restore_shape,
+    unwrap_scalar,
+)
 
 __all__ = ["eta", "interval", "ratio_bound"]
 
 
 def interval(
-    mean: ArrayLike,
-    n: ArrayLike,
-    z: ArrayLike,
-    eta: ArrayLike = 1.0,
-    low: ArrayLike = 0.0,
-    high: ArrayLike = 1.0,
-) -> tuple[Any, Any]:
+    mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayLike = 1.0,
+    low: ArrayLike = 0.0, high: ArrayLike = 1.0,
+) -> tuple[Any, Any]:  # fmt: skip
     """Return Theorem 1's asymmetric confidence interval of the mean of a bounded variable.
 
     Wilson's score interval, for any range and any variance. All arguments broadcast.
@@ -66,7 +69,7 @@ def interval(
     check_values("n", n_, n_ >= 0.0, "0 or more samples")
     check_values("z", z_, z_ >= 0.0, "0 or more")
     check_values("eta", eta_, (eta_ >= 0.0) & (eta_ <= 1.0), "in [0, 1]")
-    _require_ranges(low_, high_)
+    _check_ranges(low_, high_)
     m = check_means("mean", m, low_, high_)
     below, above = np.empty_like(m), np.empty_like(m)
     _kernel(_intervals)(m, n_, z_, eta_, low_, high_, below, above)
@@ -85,7 +88,7 @@ def ratio_bound(
     reward_range: tuple[float, float] = (0.0, 1.0),
     cost_range: tuple[float, float] = (0.0, 1.0),
 ) -> Any:
-    """Return Theorem 2's upper bound of expected reward over expected cost.
+    """Return Theorem 2's upper bound on expected reward over expected cost.
 
     The upper bound of the reward over the lower bound of the cost, both at the same ``z``; exceeded
     with probability of at most ``alpha`` (nominal: it rests on the central limit theorem). It is
@@ -125,7 +128,7 @@ def ratio_bound(
     cost = np.where(np.asarray(reward) >= 0.0, least, most)
     with np.errstate(divide="ignore", invalid="ignore"):
         bound = np.where(cost > 0.0, np.divide(reward, cost), np.inf)
-    return float(bound) if bound.ndim == 0 else bound
+    return unwrap_scalar(bound)
 
 
 def eta(
@@ -163,7 +166,7 @@ def eta(
         mean=mean, variance=variance, n=min_samples if n is None else n, low=low, high=high
     )
     check_values("variance", v, v >= 0.0, "0 or more")
-    _require_ranges(low_, high_)
+    _check_ranges(low_, high_)
     m = check_means("mean", m, low_, high_)
     if not 0.0 <= eta_min <= 1.0:
         raise InvalidInput(f"eta_min must be in [0, 1], got {eta_min!r}; 0 is the paper's choice")
@@ -175,7 +178,7 @@ def eta(
     return restore_shape(estimate, shape)
 
 
-def _require_ranges(low: Floats, high: Floats) -> None:
+def _check_ranges(low: Floats, high: Floats) -> None:
     with np.errstate(over="ignore"):
         bad = ~((high > low) & np.isfinite(high - low))
     if bad.any():
@@ -186,15 +189,9 @@ def _require_ranges(low: Floats, high: Floats) -> None:
 
 
 def _intervals(
-    mean: Floats,
-    n: Floats,
-    z: Floats,
-    eta: Floats,
-    low: Floats,
-    high: Floats,
-    below: Floats,
-    above: Floats,
-) -> None:
+    mean: Floats, n: Floats, z: Floats, eta: Floats, low: Floats, high: Floats,
+    below: Floats, above: Floats,
+) -> None:  # fmt: skip
     for i in range(mean.size):
         a = z[i] * z[i] * eta[i] / n[i] if n[i] > 0.0 else np.inf
         if a == np.inf:

@@ -1,9 +1,14 @@
-r"""Plays of a suboptimal arm before time step τ (Theorem 4).
+r"""Plays of a suboptimal arm before time step τ (Theorem 4), and the gaps that they depend on.
 
 .. math:: E[n_k(\tau)] \le 1 + n_k^*(\tau) + \xi(\tau, \rho)
 
-Heyden, Arzamasov, Fouché & Böhm (2024). Budgeted Multi-Armed Bandits with Asymmetric Confidence
-Intervals. KDD '24, Theorem 4 and Lemma 1. https://arxiv.org/abs/2306.07071
+Gaps are computed in exact rational arithmetic and rounded once: a difference of two ratios in
+float64 cancels, and only exact numbers tell a tie with the best arm from a tiny gap. A sum of 1e12
+terms is its first terms, an integral and two end corrections (Euler-Maclaurin, `NIST DLMF 2.10.1
+<https://dlmf.nist.gov/2.10>`_). The integrands are analytic, and on panels no wider than the
+distance to the next singularity 16 nodes leave an error far below one unit in the last place.
+
+Heyden et al. (2024), KDD '24, Sec. 3, Theorem 4, Lemma 1, and the proof of Theorem 6.
 """
 
 from __future__ import annotations
@@ -11,25 +16,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bursar import validation
 from bursar.errors import InvalidInput
-from bursar.theory.confidence import level, read_rho
-from bursar.validation import Floats
-
-# ==== theory.gap
-# Gaps: how far an arm's reward per cost lies below the best arm's.
-#
-# .. math:: \Delta_k = \frac{\mu_1^r}{\mu_1^c} - \frac{\mu_k^r}{\mu_k^c}, \qquad
-#     \delta_k = \frac{\Delta_k}{\Delta_k + 1 / \mu_k^c}
-#
-# Heyden et al. (2024), Sec. 3, Theorem 4 and "Derivation of Proportional δ-gap" in the appendix.
-# Everything here is computed in exact rational arithmetic and rounded once: a difference of two
-# ratios in float64 cancels, and only exact numbers tell a tie with the best arm from a tiny gap.
+from bursar.theory.confidence import check_rho, level
+from bursar.validation import (
+    Floats,
+    broadcast,
+    check_arms,
+    check_array,
+    map_elements,
+    unwrap_scalar,
+)
 
 
 def ratios(mu_r: Floats, mu_c: Floats) -> list[Fraction]:
@@ -61,7 +62,7 @@ def gaps(mean_reward: ArrayLike, mean_cost: ArrayLike) -> Floats:
     Returns
     -------
     array
-        One gap an arm, correctly rounded; 0 for the best arm and for arms that tie with it.
+        One gap per arm, correctly rounded; 0 for the best arm and for arms that tie with it.
 
     Notes
     -----
@@ -73,7 +74,7 @@ def gaps(mean_reward: ArrayLike, mean_cost: ArrayLike) -> Floats:
     >>> gaps([0.8, 0.1, 0.4], [0.2, 0.1, 0.1])
     array([0., 3., 0.])
     """
-    exact = ratios(*validation.check_arms(mean_reward, mean_cost))
+    exact = ratios(*check_arms(mean_reward, mean_cost))
     best = max(exact)
     return np.array([nearest(best - ratio) for ratio in exact])
 
@@ -90,14 +91,14 @@ def proportional_gaps(mean_reward: ArrayLike, mean_cost: ArrayLike) -> Floats:
     Returns
     -------
     array
-        One gap in [0, 1] an arm, correctly rounded.
+        One gap in [0, 1] per arm, correctly rounded.
 
     Examples
     --------
     >>> proportional_gaps([0.5, 0.0], [0.5, 0.5])
     array([0.        , 0.33333333])
     """
-    mu_r, mu_c = validation.check_arms(mean_reward, mean_cost)
+    mu_r, mu_c = check_arms(mean_reward, mean_cost)
     exact = ratios(mu_r, mu_c)
     best = max(exact)
     catch_up = [
@@ -106,15 +107,7 @@ def proportional_gaps(mean_reward: ArrayLike, mean_cost: ArrayLike) -> Floats:
     return np.array([nearest(step / (step + 1)) for step in catch_up])
 
 
-# ==== theory._quadrature
-# Gauss-Legendre quadrature on panels, the smooth part of every long sum in this package.
-#
-# A sum of 1e12 terms is its first terms, an integral and two end corrections (Euler-Maclaurin,
-# `NIST DLMF 2.10.1 <https://dlmf.nist.gov/2.10>`_). The integrands here are analytic and the callers
-# choose panels no wider than the distance to the next singularity, where 16 nodes leave an error
-# far below one unit in the last place.
-
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def integrate(function: Callable[[Floats], Floats], edges: Floats) -> float:
@@ -126,26 +119,13 @@ def integrate(function: Callable[[Floats], Floats], edges: Floats) -> float:
     np.True_
     """
     half = np.diff(edges)[:, np.newaxis] / 2.0
-    points = edges[:-1, np.newaxis] + half * (1.0 + NODES)
-    return float(np.sum(function(points) * WEIGHTS * half))
+    points = edges[:-1, np.newaxis] + half * (1.0 + _NODES)
+    return float(np.sum(function(points) * _WEIGHTS * half))
 
-
-# ==== theory.failure
-# ξ: the plays that Theorem 4 allows for confidence intervals that fail.
-#
-# .. math:: \xi(\tau,\rho) = (\tau-K)\left(2-\sqrt{1-\tau^{-\rho}}\right)
-#     - \sum_{t=K+1}^{\tau}\sqrt{1-t^{-\rho}}
-#
-# Heyden, Arzamasov, Fouché & Böhm (2024). Budgeted Multi-Armed Bandits with Asymmetric Confidence
-# Intervals. KDD '24, Theorem 4 and the proof of Theorem 6. https://arxiv.org/abs/2306.07071
 
 _DIRECT = 2**14  # terms added one by one; from there on Euler-Maclaurin's f''' is below 1e-15
 
 
-@overload
-def xi(tau: float, rho: float, arms: float) -> float: ...
-@overload
-def xi(tau: ArrayLike, rho: ArrayLike, arms: ArrayLike) -> Floats: ...
 def xi(tau: ArrayLike, rho: ArrayLike, arms: ArrayLike) -> Any:
     r"""Compute ξ, the plays of a worse arm that failing intervals cause (Theorem 4).
 
@@ -175,13 +155,9 @@ def xi(tau: ArrayLike, rho: ArrayLike, arms: ArrayLike) -> Any:
     >>> round(xi(10_000, 1.0, 10), 12)
     3.941009268132
     """
-    return validation.unwrap_scalar(validation.map_elements(_xi, *_read(tau, rho, arms)))
+    return unwrap_scalar(map_elements(_xi, *_check_times(tau, rho, arms)))
 
 
-@overload
-def xi_upper(tau: float, rho: float, arms: float) -> float: ...
-@overload
-def xi_upper(tau: ArrayLike, rho: ArrayLike, arms: ArrayLike) -> Floats: ...
 def xi_upper(tau: ArrayLike, rho: ArrayLike, arms: ArrayLike) -> Any:
     r"""Compute the closed form above ξ that shows its order (proof of Theorem 6).
 
@@ -196,18 +172,18 @@ def xi_upper(tau: ArrayLike, rho: ArrayLike, arms: ArrayLike) -> Any:
     >>> round(xi_upper(10_000, 1.0, 10), 12)
     7.402866678211
     """
-    return validation.unwrap_scalar(validation.map_elements(_xi_upper, *_read(tau, rho, arms)))
+    return unwrap_scalar(map_elements(_xi_upper, *_check_times(tau, rho, arms)))
 
 
-def read_tau(tau: ArrayLike) -> Floats:
+def check_tau(tau: ArrayLike) -> Floats:
     """Return a time step as float64, whole and from 1 on."""
-    return validation.check_array("tau", tau, "it counts plays; round it", least=1.0, whole=True)
+    return check_array("tau", tau, "it counts plays; round it", least=1.0, whole=True)
 
 
-def _read(tau: ArrayLike, rho: ArrayLike, arms: ArrayLike) -> list[Floats]:
+def _check_times(tau: ArrayLike, rho: ArrayLike, arms: ArrayLike) -> list[Floats]:
     hint = "it counts the arms of the problem"
-    whole_arms = validation.check_array("arms", arms, hint, least=1.0, whole=True)
-    values = validation.broadcast(tau=read_tau(tau), rho=read_rho(rho), arms=whole_arms)
+    whole_arms = check_array("arms", arms, hint, least=1.0, whole=True)
+    values = broadcast(tau=check_tau(tau), rho=check_rho(rho), arms=whole_arms)
     early = values[0] < values[2]
     if early.any():
         time, count = (float(value[early].flat[0]) for value in (values[0], values[2]))
@@ -263,13 +239,9 @@ def _xi_upper(tau: float, rho: float, arms: float) -> float:
 
 
 def n_star(
-    tau: ArrayLike,
-    rho: ArrayLike,
-    mean_reward: ArrayLike,
-    mean_cost: ArrayLike,
-    eta_reward: ArrayLike = 1.0,
-    eta_cost: ArrayLike = 1.0,
-) -> Floats:
+    tau: ArrayLike, rho: ArrayLike, mean_reward: ArrayLike, mean_cost: ArrayLike,
+    eta_reward: ArrayLike = 1.0, eta_cost: ArrayLike = 1.0,
+) -> Floats:  # fmt: skip
     r"""Compute the plays after which an arm's own interval seldom misleads (Lemma 1).
 
     .. math:: n_k^*(\tau) = \frac{8\rho\log\tau}{\delta_k^2}
@@ -283,13 +255,13 @@ def n_star(
         Exploration parameter.
     mean_reward, mean_cost : array
         Means of every arm of the problem, in [0, 1] and (0, 1].
-    eta_reward, eta_cost : float or one an arm, in [0, 1]
+    eta_reward, eta_cost : float or one per arm, in [0, 1]
         Variance over that of a Bernoulli variable of the same mean; 1 is always safe.
 
     Returns
     -------
     array
-        One entry an arm, on a last axis after those of `tau` and `rho`. Infinity for arms as good
+        One entry per arm, on a last axis after those of `tau` and `rho`. Infinity for arms as good
         as the best, and for worse arms whose mean reward is 1: the lemma needs a mean below 1.
 
     Examples
@@ -297,9 +269,12 @@ def n_star(
     >>> n_star(100, 2.0, [0.5, 0.0], [0.5, 0.5])
     array([         inf, 663.14450678])
     """
-    mu_r, mu_c = validation.check_arms(mean_reward, mean_cost)
-    eta_r, eta_c = _read_eta("eta_reward", eta_reward, mu_r), _read_eta("eta_cost", eta_cost, mu_c)
-    time, exponent = validation.broadcast(tau=read_tau(tau), rho=read_rho(rho))
+    mu_r, mu_c = check_arms(mean_reward, mean_cost)
+    eta_r, eta_c = (
+        _check_eta("eta_reward", eta_reward, mu_r),
+        _check_eta("eta_cost", eta_cost, mu_c),
+    )
+    time, exponent = broadcast(tau=check_tau(tau), rho=check_rho(rho))
     delta = proportional_gaps(mu_r, mu_c)
     growth = (8.0 * exponent * np.log(time))[..., np.newaxis]
     plays = np.full(time.shape + mu_r.shape, math.inf)
@@ -316,13 +291,9 @@ def n_star(
 
 
 def suboptimal_plays(
-    tau: ArrayLike,
-    rho: ArrayLike,
-    mean_reward: ArrayLike,
-    mean_cost: ArrayLike,
-    eta_reward: ArrayLike = 1.0,
-    eta_cost: ArrayLike = 1.0,
-) -> Floats:
+    tau: ArrayLike, rho: ArrayLike, mean_reward: ArrayLike, mean_cost: ArrayLike,
+    eta_reward: ArrayLike = 1.0, eta_cost: ArrayLike = 1.0,
+) -> Floats:  # fmt: skip
     r"""Bound the expected plays of every suboptimal arm before time step τ (Theorem 4).
 
     .. math:: E[n_k(\tau)] \le 1 + n_k^*(\tau) + \xi(\tau,\rho)
@@ -341,11 +312,11 @@ def suboptimal_plays(
     return plays
 
 
-def _read_eta(name: str, eta: ArrayLike, means: Floats) -> Floats:
-    values = validation.check_array(name, eta, "1 is always safe", least=0.0, most=1.0)
+def _check_eta(name: str, eta: ArrayLike, means: Floats) -> Floats:
+    values = check_array(name, eta, "1 is always safe", least=0.0, most=1.0)
     if values.shape not in ((), means.shape):
         raise InvalidInput(
-            f"{name} must be one number or one an arm ({means.size}), got shape {values.shape}; "
+            f"{name} must be one number or one per arm ({means.size}), got shape {values.shape}; "
             "1 is always safe"
         )
     return np.broadcast_to(values, means.shape)
