@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,15 @@ class Server:
     def crash(self) -> None:
         """Stop at once, as in a power cut, and start again."""
         self._control("-m", "immediate", "restart", "-l", str(self._server.log))
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Stop at once, and start again after the block."""
+        self._control("-m", "immediate", "stop")
+        try:
+            yield
+        finally:
+            self._control("restart", "-l", str(self._server.log))
 
     def stop(self) -> None:
         """Stop, and leave nothing behind."""

@@ -510,6 +510,34 @@ def test_21_what_was_acknowledged_survives_a_crash_of_the_server(store, postgres
     assert verify(store, "ads") == 11
 
 
+def test_21_a_server_that_is_away_fails_soon_and_is_used_when_it_is_back(store, postgres):
+    assert add(store) == 2
+    with postgres.away():
+        for _ in range(3):
+            begun = time.monotonic()
+            with pytest.raises(StorageUnavailable, match="Is the server running"):
+                add(store)
+            assert time.monotonic() - begun < 5
+    assert add(store) == 3
+
+
+def test_22_a_commit_is_looked_up_when_the_server_is_back(store, postgres):
+    """The pool waits for a server that restarts, as long as the deadline allows."""
+    away = postgres.away()
+
+    def start_later():
+        time.sleep(2)
+        away.__exit__(None, None, None)
+
+    def stop():
+        away.__enter__()
+        threading.Thread(target=start_later).start()
+
+    with pytest.raises(StorageUnavailable, match="nothing was acknowledged"):
+        write(store, stop)
+    assert add(store) == 2
+
+
 def test_21_a_crash_of_the_server_in_a_session_books_nothing(store, postgres):
     with pytest.raises(StorageUnavailable, match="nothing was acknowledged"):
         write(store, postgres.crash)

@@ -8,6 +8,7 @@ statement. Every wait has an end: a server or network that falls silent does not
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import secrets
 import threading
@@ -35,6 +36,8 @@ except ImportError:
     raise MissingExtra(
         "postgresql:// needs psycopg, which is not installed; pip install 'bursar[postgres]'"
     ) from None
+
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # no output unless configured
 
 __all__ = [
     "DriverError",
@@ -233,17 +236,20 @@ class PostgresPool:
         self._used: set[PostgresConnection] = set()
 
     def _take(self, patient: bool) -> PostgresConnection:
-        try:
+        until = time.monotonic() + self.deadline
+        while True:
             pool = self._open_pool()
             try:
-                connection = pool.getconn(self.deadline if patient else min(_SOON, self.deadline))
-            except PoolTimeout:
-                self._connect().close()  # raises why the server cannot be reached
-                connection = pool.getconn(self.deadline)
-        except PoolClosed:  # by a fork
-            return self._take(patient)
-        except psycopg.Error as error:
-            raise postgres_error(self.location, error) from error
+                connection = pool.getconn(min(_SOON, self.deadline))
+                break
+            except PoolClosed:  # by a fork
+                continue
+            except PoolTimeout as error:
+                late = time.monotonic() >= until
+                if late or not patient:
+                    self._connect().close()  # raises why the server cannot be reached
+                if late:
+                    raise postgres_error(self.location, error) from error
         connection.source = pool
         with self._lock:
             self._used.add(connection)
@@ -260,18 +266,22 @@ class PostgresPool:
                     configure=self._configure,
                     min_size=0,
                     max_size=_LARGEST,
+                    reconnect_timeout=_SOON / 2,  # the next caller makes it try again
                     open=True,
                 )
                 weakref.finalize(self, self._pool.close)
             return self._pool
 
     def _connect(self) -> PostgresConnection:
-        connection = PostgresConnection.connect(self._conninfo, **_OPTIONS)
         try:
-            self._configure(connection)
-        except BaseException:
-            connection.close()
-            raise
+            connection = PostgresConnection.connect(self._conninfo, **_OPTIONS)
+            try:
+                self._configure(connection)
+            except BaseException:
+                connection.close()
+                raise
+        except psycopg.Error as error:
+            raise postgres_error(self.location, error) from error
         return connection
 
 
