@@ -13,6 +13,7 @@ from bursar.campaign import Campaign
 from bursar.campaign.config import RULES
 from bursar.errors import CorruptLedger
 from bursar.ledger import MemoryStore
+from bursar.service.keys import SCOPES
 from bursar.service.maintenance import find_violations
 
 PAGES = [
@@ -372,6 +373,7 @@ def test_keys_are_made_shown_once_and_revoked():
         assert key.scopes == {"ask"}
         assert key.expires is not None
         again = client.get("/keys")
+        assert all(f'name="scope:{scope}"' in again.text for scope in SCOPES)
         assert token not in again.text
         assert "nightly" in text(again)
         assert client.post("/keys", data={"note": "none"}).status_code == 422

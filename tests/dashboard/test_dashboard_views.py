@@ -114,8 +114,8 @@ def test_holds_are_stuck_after_half_of_their_time():
     campaign.ask(id="new")
     found = summarize(campaign)
     assert [one.id for one in found.stuck_holds] == ["old"]
-    assert [one.id for one in filter_holds(found, "600")] == ["old"]
-    assert [one.id for one in filter_holds(found, "0")] == ["old", "new"]
+    assert [one.id for one in filter_holds(found, 600)] == ["old"]
+    assert [one.id for one in filter_holds(found, 0)] == ["old", "new"]
 
 
 def test_arms_are_sorted_by_any_column_both_ways():

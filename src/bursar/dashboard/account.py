@@ -15,16 +15,6 @@ from bursar.service.keys import SCOPES, Key, new_key
 
 __all__ = ["create_key", "revoke_key", "show_keys", "show_login", "sign_in", "sign_out"]
 
-_SCOPES = {
-    "ask": "get decisions",
-    "tell": "report costs and rewards",
-    "read": "view everything",
-    "admin": "all of the above, and change budgets, arms and campaigns",
-    "adjust": "correct reported outcomes",
-    "keys": "create and revoke keys",
-}
-_TONES = {"live": "good", "expired": "neutral", "revoked": "bad"}
-
 
 async def show_login(page: Page) -> Response:
     """Show the form, unless the request has a key already."""
@@ -125,8 +115,6 @@ async def _render_keys(
     defaults = {
         "section": "keys",
         "keys": [key for key in reversed(keys) if user.covers(key)],
-        "scopes": _SCOPES,
-        "tones": _TONES,
         "token": "",
         "token_key": None,
     }

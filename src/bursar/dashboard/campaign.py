@@ -10,12 +10,11 @@ from starlette.responses import Response
 
 from bursar.campaign import ArmView, Decision, Estimate
 from bursar.dashboard.events import EventDescriber, load_decision_events, read_backwards
-from bursar.dashboard.render import Page
+from bursar.dashboard.render import Page, parse_count
 from bursar.dashboard.summary import CampaignSummary, is_stuck, summarize
 from bursar.service.responses import encode
 
 __all__ = [
-    "AGES",
     "COLUMNS",
     "ArmColumn",
     "filter_holds",
@@ -23,9 +22,6 @@ __all__ = [
     "show_campaign",
     "show_decision",
 ]
-
-AGES = {"0": "All", "60": "1 minute", "600": "10 minutes", "3600": "1 hour", "86400": "1 day"}
-"""Minimum ages of holds to filter by, in seconds, and their labels."""
 
 _LIVE_PARTS = (
     "campaign_top", "campaign_money", "campaign_numbers", "campaign_arms", "campaign_holds",
@@ -36,23 +32,6 @@ _MAX_HOLDS = 50
 _EVENTS = 12
 _CHART_ROWS = 12  # of the table beside the chart
 _CHART_POINTS = 1000
-
-_METHODS = {
-    "index": "by the largest index",
-    "first": "because it had not been tried",
-    "drawn": "drawn by the policy",
-    "explored": "at random, by the campaign’s exploration rule",
-    "only": "because no other arm was available",
-    "fallback": "at random, because the policy failed",
-}
-_STATUSES = {
-    "chosen": ("good", "Chosen"),
-    "open": ("neutral", "Available"),
-    "unaffordable": ("bad", "Not affordable"),
-    "paused": ("warning", "Paused"),
-    "retired": ("neutral", "Retired"),
-    "excluded": ("neutral", "Not requested"),
-}  # the tone and the label of what an arm was before the decision
 
 
 class ArmColumn(NamedTuple):
@@ -85,11 +64,11 @@ async def show_campaign(page: Page) -> Response:
     """Show a campaign, or only the parts of its page that change."""
     page.require("read")
     query = page.query
-    sort, older = query.get("sort", ""), query.get("older", "")
+    sort = query.get("sort", "")
     view: dict[str, Any] = {
         "sort": sort if sort in COLUMNS else "ratio",
         "down": query.get("down", "1") != "0",
-        "older": older if older in AGES else "0",
+        "older": parse_count(query.get("older", "")) or 0,
     }
     values = view | await page.run(_load_campaign, page, view)
     if page.is_live:
@@ -113,7 +92,6 @@ def _load_campaign(page: Page, view: dict[str, Any]) -> dict[str, Any]:
         "columns": COLUMNS,
         "holds": holds[:_MAX_HOLDS],
         "hidden_holds": max(len(holds) - _MAX_HOLDS, 0),
-        "ages": AGES,
         "is_stuck": is_stuck,
         "events": events,
         "describer": EventDescriber(campaign.coin, summary.arms),
@@ -122,9 +100,9 @@ def _load_campaign(page: Page, view: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def filter_holds(summary: CampaignSummary, age: str) -> list[Decision]:
-    """Return the open holds that are at least that old, oldest first."""
-    return [one for one in summary.holds if (summary.now - one.at).total_seconds() >= int(age)]
+def filter_holds(summary: CampaignSummary, age: int) -> list[Decision]:
+    """Return the open holds that are at least that many seconds old, oldest first."""
+    return [one for one in summary.holds if (summary.now - one.at).total_seconds() >= age]
 
 
 async def show_decision(page: Page) -> Response:
@@ -136,8 +114,6 @@ async def show_decision(page: Page) -> Response:
 def _load_decision(page: Page, id: str) -> dict[str, Any]:
     campaign = page.service.campaign(page.name)
     return {
-        "methods": _METHODS,
-        "statuses": _STATUSES,
         "decision": campaign.decision(id),
         "explanation": campaign.explain(id),
         "currency": campaign.coin.currency,

@@ -32,13 +32,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 """The kinds of events that the page can be filtered by."""
 
-_LABELS = {
-    "": "all events",
-    "decisions": "decisions",
-    "outcomes": "outcomes",
-    "changes": "changes to the budget and rules",
-    "trouble": "problems",
-}
 _PAGE = 100  # events on a page
 _WINDOW = 500  # events that are read at once
 _MAX_READ = 20_000  # events that one page searches
@@ -51,13 +44,7 @@ async def show_events(page: Page) -> Response:
     group, decision = query.get("group", ""), query.get("decision", "").strip()
     before = parse_count(query.get("before", "")) or 0
     values = await page.run(_load, page, group, decision, before)
-    filters: dict[str, Any] = {
-        "group": group,
-        "groups": _LABELS,
-        "decision": decision,
-        "before": before,
-    }
-    return page.render("events", **(filters | values))
+    return page.render("events", group=group, decision=decision, before=before, **values)
 
 
 def _load(page: Page, group: str, decision: str, before: int) -> dict[str, Any]:

@@ -51,29 +51,6 @@ __all__ = [
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_NOTICES = {
-    "created": "The campaign was created. Ask it for a decision and watch the result here.",
-    "budget": "The budget was changed.",
-    "cap": "The cap was changed.",
-    "paused": "The campaign is paused. No decisions are granted until it is resumed.",
-    "resumed": "The campaign is running again.",
-    "closed": "The campaign is closed permanently.",
-    "reconciled": "The campaign is reconciled.",
-    "arm": "The arm was changed.",
-    "voided": "The holds were released.",
-    "revoked": "The key was revoked.",
-    "signed-out": "You are signed out.",
-}  # by code, so that a link cannot put text of its own on a page
-_ADVICE = {
-    401: "Sign in with a key that has this permission.",
-    403: "Use a key that has this permission, or reload the page and try again.",
-    404: "Check the spelling.",
-    412: "The campaign was changed in the meantime. Review it, then decide again.",
-    413: "Send less data at once.",
-    500: "Quote the request id below to the operator of this service.",
-    503: "Nothing was changed. Try again in a moment.",
-}
-
 
 class Page:
     """A request for a page of a service."""
@@ -115,7 +92,7 @@ class Page:
             "key_id": "" if key is None else key.id,
             "may_admin": key is not None and key.allows("admin"),
             "may_keys": key is not None and key.allows("keys"),
-            "notice": _NOTICES.get(self.query.get("done", ""), ""),
+            "done": self.query.get("done", ""),
             "name": self.name,
             "path": campaign_path(self.name),
             "section": "",
@@ -137,7 +114,7 @@ class Page:
             status_code,
             title=title,
             detail=detail,
-            advice=_ADVICE.get(status_code, "Go back, correct it and try again."),
+            code=status_code,
             back=campaign_path(self.name) if self.name and is_below_campaign else "/",
             request_id=self.request.scope.get("bursar.request_id", ""),
         )
