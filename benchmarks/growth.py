@@ -17,8 +17,8 @@ import numpy as np
 
 import bursar
 from bursar import theory
+from bursar.arrays import Floats
 from bursar.paper.analysis.games import final_regret
-from bursar.validation import Floats
 
 POLICIES = ("omega-star-ucb:rho=0.25", "pooled-gittins")
 SETTINGS = ("S-Br-10", "S-Bt-10", "X-br-low-25", "X-uniform-20")

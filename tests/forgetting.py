@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.policies import Learner, kernels
 from bursar.policies.base import PolicyContext
@@ -25,7 +26,6 @@ from bursar.policies.omega_discounted import DiscountedOmegaUCB
 from bursar.policies.omega_discounted import columns as discounted_columns
 from bursar.policies.omega_sliding import SlidingOmegaUCB
 from bursar.policies.omega_sliding import columns as sliding_columns
-from bursar.validation import Floats
 
 __all__ = ["Remembered", "discounted", "sliding"]
 

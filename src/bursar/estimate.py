@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from bursar.validation import Floats
+from bursar.arrays import Floats
 
 __all__ = ["Estimate"]
 

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.arrays import Floats
 from bursar.campaign.events import ASKED, LAPSED, RELEASED, VOIDED
 from bursar.campaign.records import ArmChange, changes_of
 from bursar.campaign.transaction import Transaction
@@ -33,7 +34,7 @@ from bursar.estimate import Estimate
 from bursar.formatting import format_money, format_number, join_words, pluralize
 from bursar.ledger import Event
 from bursar.money import Coin
-from bursar.validation import Floats, check_number
+from bursar.validation import check_number
 
 __all__ = [
     "Forecast",

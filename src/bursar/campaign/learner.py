@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.jit.arms import Arms, Game, new_arms, new_game
 from bursar.jit.compile import compiled, direct, specialize
 from bursar.jit.detector import Parts, feed, new_tests, parts, restart, with_room
 from bursar.jit.rng import Stream, new_stream
 from bursar.policies import Policy, kernels
 from bursar.policies.base import Range, Scale
-from bursar.validation import Floats
 
 __all__ = ["COST", "REWARD", "CampaignLearner"]
 

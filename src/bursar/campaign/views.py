@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.campaign.records import OPEN, ArmChange, Balance, changes_of, day_of
 from bursar.campaign.state import State
 from bursar.estimate import Estimate
 from bursar.formatting import format_money, format_number, pluralize, to_plain
 from bursar.theory import z_from_alpha
 from bursar.theory.intervals import eta, interval
-from bursar.validation import Floats
 
 __all__ = [
     "ArmView",

@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from bursar.arrays import Floats
 from bursar.experiments.experiment import Experiment
 from bursar.files import whole_file
 from bursar.problems import Problem
 from bursar.simulation.simulate import rounds
-from bursar.validation import Floats
 from bursar.version import __version__
 
 __all__ = [

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.experiments.cells import (
     CellPart,
     CellStore,
@@ -31,7 +32,6 @@ from bursar.settings import setting
 from bursar.simulation.match import match, warm_up
 from bursar.simulation.result import BUDGET_PLAYS, Result, Unit
 from bursar.simulation.simulate import in_threads, workers_of
-from bursar.validation import Floats
 
 __all__ = [
     "DRAWING",

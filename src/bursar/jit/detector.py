@@ -37,8 +37,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.jit.compile import compiled, specialize
-from bursar.validation import Floats
 
 __all__ = [
     "LEVELS",

@@ -14,6 +14,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bursar.arrays import (
+    Floats,
+    broadcast_columns,
+    check_means,
+    check_values,
+    restore_shape,
+    to_floats,
+)
 from bursar.errors import (
     InvalidInput,
     InvalidParameter,
@@ -26,17 +34,7 @@ from bursar.jit.arms import Arms, new_arms, new_game
 from bursar.jit.rng import new_stream
 from bursar.policies import kernels
 from bursar.policies.slug import check_params, kinds_of
-from bursar.validation import (
-    Floats,
-    broadcast_columns,
-    check_int,
-    check_means,
-    check_number,
-    check_positive,
-    check_values,
-    restore_shape,
-    to_floats,
-)
+from bursar.validation import check_int, check_number, check_positive
 
 __all__ = [
     "POSITIVE",

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.jit.arms import Arms, Game, add, argmax
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, beta, uniform
 from bursar.policies.base import Policy
-from bursar.validation import Floats
 
 __all__ = ["BTS", "posterior"]
 

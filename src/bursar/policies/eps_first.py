@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.jit.arms import Arms, Game, argmax
 from bursar.jit.bounds import ratio
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
 from bursar.policies.base import Domain, Policy, PolicyContext
-from bursar.validation import Floats
 
 __all__ = ["EpsFirst"]
 

@@ -42,10 +42,10 @@ from typing import Any
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.jit.arms import Arms
 from bursar.jit.compile import compiled
 from bursar.jit.divergence import bernoulli_kl
-from bursar.validation import Floats
 
 __all__ = [
     "COUNT",

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.jit.arms import Arms, Game, add, argmax, first_unplayed
 from bursar.jit.compile import compiled, specialize
 from bursar.jit.rng import Stream
-from bursar.validation import Floats
 
 if TYPE_CHECKING:
     from bursar.policies.base import Policy

@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bursar.arrays import Floats, broadcast_columns
 from bursar.errors import InvalidInput
 from bursar.jit.arms import Arms, Game, argmax, first_unplayed, new_game
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, new_stream, uniform
 from bursar.policies.base import Policy
-from bursar.validation import Floats, broadcast_columns, check_number
+from bursar.validation import check_number
 
 __all__ = ["KUBE", "FractionalKUBE"]
 

@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bursar.arrays import Floats, broadcast_columns, check_means, check_values
 from bursar.errors import InvalidParameter
 from bursar.jit.arms import Arms, Game, argmax, first_unplayed, new_game
 from bursar.jit.bounds import ratio
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, below, new_stream
 from bursar.policies.base import POSITIVE, Domain, Policy, PolicyContext
-from bursar.validation import Floats, broadcast_columns, check_int, check_means, check_values
+from bursar.validation import check_int
 
 __all__ = ["MRCB", "best_set"]
 

@@ -24,12 +24,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.jit.arms import Arms, Game, argmax, first_unplayed
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
 from bursar.policies.base import Domain, Domains, PolicyContext
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB, star_index
-from bursar.validation import Floats
 
 __all__ = ["DiscountedOmegaStarUCB", "DiscountedOmegaUCB", "columns"]
 

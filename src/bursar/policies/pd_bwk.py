@@ -22,11 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.jit.arms import Arms, Game, argmax, first_unplayed
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
 from bursar.policies.base import POSITIVE, Policy, PolicyContext
-from bursar.validation import Floats
 
 __all__ = ["PDBwK"]
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.jit.arms import Arms, Game, argmax
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
@@ -36,7 +37,6 @@ from bursar.policies.gittins_index import (
     pooled,
     share_of,
 )
-from bursar.validation import Floats
 
 __all__ = ["PooledGittins"]
 

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.jit.arms import Arms, Game
 from bursar.jit.compile import compiled
 from bursar.policies.base import POSITIVE, Policy, PolicyContext
-from bursar.validation import Floats
 
 __all__ = ["UCBBV1", "UCBBV2"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bursar.arrays import Floats
 from bursar.jit.arms import Arms, Game
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, below
 from bursar.policies.base import Policy
-from bursar.validation import Floats
 
 __all__ = ["Uniform"]
 

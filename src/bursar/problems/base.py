@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bursar.arrays import Floats, broadcast_columns, check_values
 from bursar.errors import InvalidInput
-from bursar.validation import Floats, broadcast_columns, check_values
 
 __all__ = ["Arms", "Draws", "Problem"]
 

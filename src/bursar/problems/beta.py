@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bursar.arrays import broadcast_columns, check_values
 from bursar.problems.base import Arms, Draws, Problem
-from bursar.validation import broadcast_columns, check_values
 
 __all__ = ["Beta"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.problems.base import Arms, Draws, Problem
-from bursar.validation import Floats
 
 __all__ = ["Clicks"]
 

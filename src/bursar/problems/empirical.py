@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bursar.arrays import Floats, broadcast_columns
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
-from bursar.validation import Floats, broadcast_columns
 
 __all__ = ["Empirical"]
 

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bursar.arrays import Floats, to_floats
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
-from bursar.validation import Floats, to_floats
 
 __all__ = ["Distribution", "Sampled", "Sampler"]
 

@@ -28,6 +28,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
 from bursar.jit.arms import Arms, Game
@@ -37,7 +38,7 @@ from bursar.policies import Policy, kernels
 from bursar.policies.base import Range
 from bursar.replay.log import Log
 from bursar.replay.support import Support
-from bursar.validation import Floats, check_number
+from bursar.validation import check_number
 
 __all__ = [
     "PLAYS",

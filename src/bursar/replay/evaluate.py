@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from os import PathLike
 
+from bursar.arrays import Floats
 from bursar.errors import CannotAnswer, InvalidInput, UnknownArm, suggest
 from bursar.estimate import Estimate
 from bursar.formatting import format_number, format_percent, pluralize
@@ -21,7 +22,7 @@ from bursar.replay.estimators import (
 )
 from bursar.replay.log import Log, read_log
 from bursar.replay.support import Support, find_support
-from bursar.validation import Floats, check_int, check_positive
+from bursar.validation import check_int, check_positive
 
 __all__ = [
     "ALWAYS",

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput, MissingData, UnknownParameter, suggest
 from bursar.extras import import_extra
 from bursar.settings.csv_table import BROKEN, Exclusions, is_blank, parse_table, read_content
-from bursar.validation import Floats
 
 __all__ = ["ALL_ARMS", "COLUMNS", "REQUIRED", "Log", "LogRow", "read_log"]
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.arrays import Floats
 from bursar.errors import CannotAnswer, InvalidInput
 from bursar.formatting import format_number, pluralize
 from bursar.replay.log import ALL_ARMS, Log
 from bursar.settings.csv_table import Exclusions
-from bursar.validation import Floats, check_number
+from bursar.validation import check_number
 
 __all__ = ["Support", "find_support"]
 

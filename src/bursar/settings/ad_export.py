@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidData, InvalidInput
 from bursar.formatting import pluralize
 from bursar.problems import Bernoulli, Problem
@@ -37,7 +38,7 @@ from bursar.settings.csv_table import (
     read_content,
 )
 from bursar.settings.facebook import AdRow
-from bursar.validation import Floats, check_positive
+from bursar.validation import check_positive
 
 __all__ = [
     "AdExport",

@@ -15,11 +15,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput, UnknownSetting
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem
 from bursar.settings import facebook
 from bursar.settings.facebook import AdCampaign, Ads
-from bursar.validation import Floats
 
 __all__ = ["Data", "Setting", "check_repetition", "draw_click_costs", "load_ads"]
 

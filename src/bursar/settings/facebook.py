@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidData, MissingData
 from bursar.files import data_folder, whole_file
 from bursar.settings.csv_table import CsvRow, CsvTable, Exclusions, parse_table, read_content
-from bursar.validation import Floats
 
 __all__ = [
     "COLUMNS",

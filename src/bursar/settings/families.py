@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.errors import UnknownSetting, suggest
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem, Sampled
 from bursar.problems.base import Draws
 from bursar.settings.base import Setting
-from bursar.validation import Floats
 
 __all__ = ["FAMILIES", "FamilySetting", "family"]
 

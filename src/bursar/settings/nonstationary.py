@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.errors import UnknownSetting, suggest
 from bursar.problems import Nonstationary, Problem
 from bursar.settings.base import Setting
-from bursar.validation import Floats
 
 __all__ = ["CHANGES", "NONSTATIONARY", "NonstationarySetting", "nonstationary_setting"]
 

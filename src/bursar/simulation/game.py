@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.jit.arms import new_arms
 from bursar.jit.compile import specialize
@@ -25,7 +26,6 @@ from bursar.simulation import greedy_loop, lazy_loop, plain_loop, thompson_loop
 from bursar.simulation.lazy_loop import new_tree
 from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, new_state
 from bursar.simulation.tape import COLUMNS, SQUARES, SUMS, Tape
-from bursar.validation import Floats
 
 __all__ = ["POLICY_STREAM", "Game", "columns_for", "fastest_loop", "play_chunks", "run"]
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from bursar.arrays import Floats
 from bursar.jit.arms import argmax
 from bursar.jit.bounds import ratio
 from bursar.jit.rng import Stream, below, uniform
 from bursar.policies.b_greedy import epsilon
 from bursar.simulation.lazy_loop import ABSENT, NEVER, Tree, put
 from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, record_checkpoints
-from bursar.validation import Floats
 
 __all__ = ["play"]
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.arrays import Floats
 from bursar.jit.compile import compiled, inlined
 from bursar.jit.rng import Stream, below
 from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, record_checkpoints
-from bursar.validation import Floats
 
 __all__ = [
     "ABSENT",

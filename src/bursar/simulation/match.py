@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.policies import Policy
 from bursar.problems import Bernoulli, Nonstationary, Problem
 from bursar.simulation import nonstationary_loop
 from bursar.simulation.game import Game, columns_for, run
 from bursar.simulation.tape import Tape
-from bursar.validation import Floats
 
 __all__ = ["MatchResult", "match", "warm_up"]
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.arrays import Floats
 from bursar.jit.arms import Arms, new_arms
 from bursar.jit.compile import specialize
 from bursar.jit.rng import Stream, new_stream, uniform
@@ -22,7 +23,6 @@ from bursar.policies.base import Scale
 from bursar.problems import Bernoulli, Nonstationary
 from bursar.simulation.game import POLICY_STREAM, Game, play_chunks
 from bursar.simulation.plain_loop import DONE, PAUSED, State, new_state, over
-from bursar.validation import Floats
 
 __all__ = ["OUTCOME_STREAM", "Source", "run"]
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.arrays import Floats
 from bursar.jit.arms import Arms
 from bursar.jit.compile import inlined
 from bursar.jit.rng import Stream
-from bursar.validation import Floats
 
 __all__ = ["DONE", "PAUSED", "SHORT", "STATE", "new_state", "over", "play", "record_checkpoints"]
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
 from bursar.policies import Policy
@@ -19,7 +20,7 @@ from bursar.settings import setting as setting_of
 from bursar.settings.ad_export import AdExportSetting
 from bursar.settings.facebook import Ads
 from bursar.simulation import BUDGET_PLAYS
-from bursar.validation import Floats, check_int, check_positive
+from bursar.validation import check_int, check_positive
 
 __all__ = [
     "BUDGET_PLAYS",

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.arrays import Floats
 from bursar.errors import TapeTooLong
 from bursar.jit.compile import specialize
 from bursar.problems import Problem
-from bursar.validation import Floats
 
 __all__ = ["BYTES", "COLUMNS", "KEPT", "SQUARES", "SUMS", "Tape", "block", "keep"]
 

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, beta, uniform
 from bursar.policies.bts import posterior
 from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, record_checkpoints
-from bursar.validation import Floats
 
 __all__ = [
     "accepted",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bursar.validation import (
+from bursar.arrays import (
     Floats,
     broadcast,
     check_array,

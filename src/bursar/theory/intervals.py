@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bursar.errors import InvalidInput
-from bursar.jit.bounds import eta_of, lower, upper
-from bursar.jit.compile import specialize
-from bursar.theory import z_from_alpha
-from bursar.validation import (
+from bursar.arrays import (
     Floats,
     broadcast_columns,
     check_means,
@@ -21,6 +17,10 @@ from bursar.validation import (
     restore_shape,
     unwrap_scalar,
 )
+from bursar.errors import InvalidInput
+from bursar.jit.bounds import eta_of, lower, upper
+from bursar.jit.compile import specialize
+from bursar.theory import z_from_alpha
 
 __all__ = ["eta", "interval", "ratio_bound"]
 

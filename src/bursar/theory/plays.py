@@ -21,16 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bursar.arrays import Floats, broadcast, check_arms, check_array, map_elements, unwrap_scalar
 from bursar.errors import InvalidInput
 from bursar.theory.confidence import check_rho, level
-from bursar.validation import (
-    Floats,
-    broadcast,
-    check_arms,
-    check_array,
-    map_elements,
-    unwrap_scalar,
-)
 
 
 def ratios(mu_r: Floats, mu_c: Floats) -> list[Fraction]:

@@ -19,18 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bursar.arrays import Floats, broadcast, check_arms, check_array, map_elements, unwrap_scalar
 from bursar.errors import InvalidInput
 from bursar.jit.divergence import ball_level
 from bursar.theory.confidence import check_rho
 from bursar.theory.plays import gaps, integrate, nearest, ratios, suboptimal_plays
-from bursar.validation import (
-    Floats,
-    broadcast,
-    check_arms,
-    check_array,
-    map_elements,
-    unwrap_scalar,
-)
 
 __all__ = [
     "excess_plays",

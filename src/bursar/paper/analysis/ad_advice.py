@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.formatting import format_number, join_words, pluralize
 from bursar.paper.analysis.compare import FEWEST, compare
 from bursar.paper.analysis.games import final_regret, rows_of
@@ -15,7 +16,6 @@ from bursar.paper.labels import format_sentence_label
 from bursar.settings.ad_export import AdExportSetting
 from bursar.simulation.result import Result
 from bursar.theory.intervals import interval, ratio_bound
-from bursar.validation import Floats
 
 __all__ = ["GroupOutlook", "advise", "assess_group"]
 

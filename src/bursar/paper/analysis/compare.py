@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.paper.analysis.games import (
     failed_share,
@@ -24,7 +25,6 @@ from bursar.paper.analysis.games import (
 )
 from bursar.paper.analysis.permutation import LEVEL, bootstrap_interval, sign_flip, signed_rank
 from bursar.simulation.result import Result
-from bursar.validation import Floats
 
 __all__ = ["FEWEST", "Comparison", "compare", "compare_results", "compare_samples"]
 

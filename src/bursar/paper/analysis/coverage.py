@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.policies import policy as policy_of
 from bursar.theory import alpha, z_from_alpha
 from bursar.theory.intervals import interval, ratio_bound
-from bursar.validation import Floats, check_int, check_positive
+from bursar.validation import check_int, check_positive
 
 __all__ = ["correct_bounds", "example_2", "measure_coverage"]
 

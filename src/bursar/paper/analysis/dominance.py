@@ -15,11 +15,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.arrays import Floats
 from bursar.paper.analysis.compare import FEWEST
 from bursar.paper.analysis.games import has_games, played_settings, regret_by_repetition
 from bursar.paper.analysis.permutation import LEVEL, holm, sign_flip
 from bursar.simulation.result import Result
-from bursar.validation import Floats
 
 __all__ = ["PUBLISHED", "Dominance", "main_policies", "measure_dominance"]
 

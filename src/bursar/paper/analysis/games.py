@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.simulation.result import Result
-from bursar.validation import Floats
 
 __all__ = [
     "FAILED",

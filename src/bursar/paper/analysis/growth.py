@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bursar.arrays import Floats
 from bursar.errors import BursarError, InvalidInput
 from bursar.paper.analysis.compare import FEWEST
 from bursar.paper.analysis.games import (
@@ -33,7 +34,6 @@ from bursar.problems import Bernoulli, Problem
 from bursar.settings import setting as setting_of
 from bursar.simulation.result import BUDGET_PLAYS, Data, Place, Result
 from bursar.theory import lower_bound, regret_bound
-from bursar.validation import Floats
 
 __all__ = [
     "FAMILIES",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.errors import BursarError
 from bursar.paper.analysis.compare import Comparison, compare
 from bursar.paper.analysis.games import has_games, played_settings, rows_of
@@ -14,7 +15,6 @@ from bursar.paper.labels import RECOMMENDED
 from bursar.settings import setting as setting_of
 from bursar.settings.nonstationary import CHANGES, NonstationarySetting
 from bursar.simulation.result import Result
-from bursar.validation import Floats
 
 __all__ = [
     "Sweep",

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import wilcoxon
 
-from bursar.validation import Floats
+from bursar.arrays import Floats
 
 __all__ = ["LEVEL", "bootstrap_interval", "bootstrap_weights", "holm", "sign_flip", "signed_rank"]
 

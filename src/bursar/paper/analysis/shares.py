@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
 from bursar.paper.analysis.compare import Comparison, compare_samples
 from bursar.paper.analysis.games import has_games, pair_regret, played_settings
 from bursar.simulation.result import Result
-from bursar.validation import Floats
 
 __all__ = [
     "RegretRatio",

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import mannwhitneyu
 
+from bursar.arrays import Floats
 from bursar.formatting import join_words
 from bursar.paper.analysis.compare import FEWEST, Comparison
 from bursar.paper.analysis.dominance import PUBLISHED, measure_dominance
@@ -39,7 +40,6 @@ from bursar.paper.claims.evidence import (
     untested,
 )
 from bursar.paper.labels import format_short_label
-from bursar.validation import Floats
 
 __all__ = [
     "MARGIN",

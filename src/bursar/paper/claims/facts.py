@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
+from bursar.arrays import Floats
 from bursar.paper.analysis.coverage import example_2
 from bursar.paper.analysis.permutation import LEVEL, holm
 from bursar.paper.claims.evidence import (
@@ -23,7 +24,6 @@ from bursar.paper.claims.evidence import (
     untested,
 )
 from bursar.settings.facebook import Ads
-from bursar.validation import Floats
 
 __all__ = [
     "judge_ages",

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from scipy.stats import gaussian_kde
 
 from bursar import theory
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.paper.figures.style import (
     ACCENT,
@@ -26,7 +27,6 @@ from bursar.paper.figures.style import (
 )
 from bursar.paper.labels import family_colour, format_label
 from bursar.settings.facebook import AdCampaign
-from bursar.validation import Floats
 
 __all__ = [
     "draw_asymmetry",

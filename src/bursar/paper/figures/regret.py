@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.paper.analysis.games import (
     has_games,
@@ -66,7 +67,6 @@ from bursar.policies import policy as policy_of
 from bursar.problems import Problem
 from bursar.settings import setting as setting_of
 from bursar.simulation.result import Data, Place, Result
-from bursar.validation import Floats
 
 __all__ = [
     "LEAST",

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from scipy import stats
 
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput, suggest
-from bursar.validation import Floats
 
 __all__ = [
     "ACCENT",
