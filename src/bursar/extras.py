@@ -1,4 +1,4 @@
-"""Parts of bursar that need optional libraries, imported when they are used."""
+"""Optional libraries, imported when they are used."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _LIBRARIES = {
 
 
 def import_extra(module: str, extra: str = "paper") -> Any:
-    """Import a module that needs an extra; raise MissingExtra if its libraries are missing."""
+    """Return a module that needs an extra; raise MissingExtra if its library is missing."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         missing = (error.name or "").split(".")[0]
         if missing in _LIBRARIES[extra]:
             raise MissingExtra(
-                f"this needs {missing}, which is not installed; pip install 'bursar[{extra}]'"
+                f"this needs {missing}, which is not installed; run: pip install 'bursar[{extra}]'"
             ) from None
         raise

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written under another name, then renamed."""
+"""Files that are written completely or not at all, and the folder for stored data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from platformdirs import user_data_path
 
 from bursar.errors import InvalidInput
 
-__all__ = ["data_folder", "new_folder", "private_file", "whole_file"]
+__all__ = ["data_folder", "make_folder", "make_private_file", "replace_file"]
 
 
 def data_folder() -> Path:
@@ -22,12 +22,12 @@ def data_folder() -> Path:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary name to write to; rename it to ``path`` when all went well.
+def replace_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary path to write to; rename it to ``path`` if the block succeeds.
 
     Examples
     --------
-    >>> with whole_file(Path("numbers.txt")) as partial:
+    >>> with replace_file(Path("numbers.txt")) as partial:
     ...     _ = partial.write_text("1 2 3")
     >>> Path("numbers.txt").read_text()
     '1 2 3'
@@ -38,14 +38,14 @@ def whole_file(path: Path) -> Iterator[Path]:
     try:
         yield partial
         with partial.open("rb+") as file:
-            os.fsync(file.fileno())  # a name must not reach the disk before what it names
+            os.fsync(file.fileno())  # the content must reach the disk before the name
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def new_folder(path: Path) -> Path:
-    """Make a folder to write results to, or say why that cannot be."""
+def make_folder(path: Path) -> Path:
+    """Make a folder for results; raise InvalidInput if it cannot be written to."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         if not os.access(path, os.W_OK):
@@ -53,12 +53,12 @@ def new_folder(path: Path) -> Path:
     except OSError as error:
         raise InvalidInput(
             f"cannot use {str(path)!r} for results: {error.strerror};"
-            " give --out a folder that can be written"
+            " pass a folder that you can write to with --out"
         ) from error
     return path
 
 
-def private_file(path: Path) -> None:
-    """Make an empty file that only its owner may read, unless there is a file."""
+def make_private_file(path: Path) -> None:
+    """Make an empty file that only its owner may read, unless the file exists."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))

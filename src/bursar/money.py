@@ -1,4 +1,4 @@
-"""Money: whole numbers of a small unit inside, decimals outside, floats only where exact."""
+"""Money: integers of a small unit inside, decimals outside; floats only where they are exact."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Coin:
     Decimal('0.0031')
     >>> coin.units("cost", 0.1)
     Traceback (most recent call last):
-    bursar.errors.InvalidInput: cost must be exact, got the float 0.1, which is not exactly 0.1;
-    pass '0.1' as text or Decimal, or give a rounding
+    bursar.errors.InvalidInput: cost=0.1 is a float with no exact decimal value; pass '0.1' as text
+    or a Decimal, or set a rounding
     >>> coin.units("cost", 0.10000000000000001, rounding="up")
     1001
     """
@@ -49,22 +49,24 @@ class Coin:
             )
         name = self.currency
         if not isinstance(name, str) or len(name) > 16 or not name.isprintable():
-            raise InvalidInput(f"currency must be a text of at most 16 characters, got {name!r}")
+            raise InvalidInput(
+                f"currency must be text of at most 16 printable characters, got {name!r}"
+            )
 
     def units(self, name: str, value: Amount, rounding: Rounding | None = None) -> int:
-        """Return an amount in units; 0 or more, finite, and exact unless a rounding is given."""
+        """Return an amount in units; it must be 0 or more, finite, and exact unless rounded."""
         if rounding is not None and rounding not in _MODES:
             raise InvalidInput(f"rounding must be one of {', '.join(_MODES)}, got {rounding!r}")
         if type(value) is str and rounding is None:
-            return _of_text(name, value, self.exponent)
-        return _units(name, value, _decimal(name, value), self.exponent, rounding)
+            return _units_of_text(name, value, self.exponent)
+        return _to_units(name, value, _to_decimal(name, value), self.exponent, rounding)
 
     def amount(self, units: int) -> Decimal:
         """Return units as an amount, with all digits of the exponent."""
         return Decimal(units).scaleb(-self.exponent)
 
     def text(self, units: int) -> str:
-        """Return units as a decimal text, as it goes over the wire.
+        """Return units as a decimal number in text, as in JSON.
 
         >>> Coin(2).text(1234), Coin(6).text(-1)
         ('12.34', '-0.000001')
@@ -81,11 +83,11 @@ class Coin:
 
 
 @lru_cache(maxsize=4096)
-def _of_text(name: str, value: str, exponent: int) -> int:
-    return _units(name, value, _decimal(name, value), exponent, None)
+def _units_of_text(name: str, value: str, exponent: int) -> int:
+    return _to_units(name, value, _to_decimal(name, value), exponent, None)
 
 
-def _decimal(name: str, value: Amount) -> Decimal:
+def _to_decimal(name: str, value: Amount) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, Decimal | str | int | float):
         raise InvalidInput(f"{name} must be an amount such as '1.50', got {value!r}")
     try:
@@ -103,7 +105,9 @@ def _decimal(name: str, value: Amount) -> Decimal:
     return found
 
 
-def _units(name: str, given: Amount, value: Decimal, exponent: int, mode: Rounding | None) -> int:
+def _to_units(
+    name: str, given: Amount, value: Decimal, exponent: int, mode: Rounding | None
+) -> int:
     if not value:
         return 0
     if value.adjusted() + exponent >= _DIGITS:
@@ -126,10 +130,10 @@ def _units(name: str, given: Amount, value: Decimal, exponent: int, mode: Roundi
         return units
     if isinstance(given, float):
         raise InvalidInput(
-            f"{name} must be exact, got the float {given!r}, which is not exactly {given!r};"
-            f" pass '{given!r}' as text or Decimal, or give a rounding"
+            f"{name}={given!r} is a float with no exact decimal value;"
+            f" pass '{given!r}' as text or a Decimal, or set a rounding"
         )
     raise InvalidInput(
         f"{name} has more than {exponent} decimals, got {given!r};"
-        " give fewer, a larger exponent, or a rounding"
+        " pass fewer, or set a larger exponent or a rounding"
     )

@@ -1,6 +1,6 @@
 """Conformance checks: run ``check_policy(MyPolicy())`` on a policy of your own.
 
-Each check plays small games and raises :class:`bursar.errors.NonConforming` with what it saw.
+Each check plays small games and raises :class:`bursar.errors.NonConforming` with what it found.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def check_policy(policy: Policy) -> None:
     >>> check_policy(bursar.policy("ucb-sc-plus"))
     """
     if not isinstance(policy, Policy):
-        raise NonConforming(f"a policy is a bursar.Policy, got {policy!r}; subclass it")
+        raise NonConforming(f"policy must be a bursar.Policy, got {policy!r}; subclass it")
     for check in CHECKS:
         try:
             check(policy)
         except NonConforming:
             raise
-        except Exception as error:  # whatever breaks in a user's policy is a finding
+        except Exception as error:  # any exception of a user's policy is a finding
             name = getattr(policy, "name", type(policy).__name__)
             reason = str(error).strip().split("\n")[0]
             rule = (check.__doc__ or "").split("\n")[0]
@@ -49,19 +49,19 @@ def check_policy(policy: Policy) -> None:
 
 
 def check_same_seed_same_run(policy: Policy) -> None:
-    """The same seed gives the same choices, a copy of the policy included."""
+    """The same seed gives the same choices, also to a copy of the policy."""
     first, again = (_choices(_start(p), 200) for p in (policy, policy.but()))
-    _expect(policy, first == again, "two games of one seed differ")
+    _expect(policy, first == again, "two games with the same seed differ")
 
 
 def check_slug_round_trip(policy: Policy) -> None:
-    """``str(policy)`` names an equal policy."""
+    """The policy made from ``str(policy)`` equals it."""
     again = parse(str(policy), {policy.name: type(policy)})
-    _expect(policy, again == policy, f"its slug makes another policy, {again!r}")
+    _expect(policy, again == policy, f"its slug gives a different policy, {again!r}")
 
 
 def check_every_arm_tried(policy: Policy) -> None:
-    """No arm is left without a play."""
+    """Every arm is played."""
     learner = _start(policy)
     _choices(learner, 400)
     missing = np.flatnonzero(learner.plays_per_arm == 0).tolist()
@@ -69,8 +69,8 @@ def check_every_arm_tried(policy: Policy) -> None:
 
 
 def check_renamed_arms(policy: Policy) -> None:
-    """Arms in another order are chosen as often as before, each under its new name."""
-    policy = policy.but(ties="random")  # the first of equals is a matter of names
+    """Renaming the arms does not change how often each is chosen."""
+    policy = policy.but(ties="random")  # the first of several equal arms depends on names
     order = np.array([3, 0, 4, 1, 2])
     before = _shares(policy, np.arange(5))
     after = _shares(policy, order)
@@ -87,11 +87,15 @@ def check_fair_ties(policy: Policy) -> None:
     """Arms with the same record are chosen equally often."""
     shares = _shares(policy.but(ties="random"), np.zeros(5, dtype=int))
     worst = max(abs(share - 0.2) for share in shares.values())
-    _expect(policy, worst < 0.12, f"five arms with one and the same record: shares {shares}")
+    _expect(
+        policy,
+        worst < 0.12,
+        f"five arms with the same record are chosen unequally: shares {shares}",
+    )
 
 
 def check_extreme_outcomes(policy: Policy) -> None:
-    """Free arms, arms that bring nothing, and a single arm: always a valid choice."""
+    """Choices are valid with free arms, arms that earn nothing, and a single arm."""
     for arms in sorted({policy.round_size, policy.round_size + 1, 5}):
         for reward, cost in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.5, 0.5)):
             learner = _start(policy, arms)
@@ -106,7 +110,7 @@ def check_extreme_outcomes(policy: Policy) -> None:
 
 
 def check_index_is_a_number(policy: Policy) -> None:
-    """The index is never NaN nor negative, also at the edges of all ranges."""
+    """The index is never NaN or negative, even at the edges of all ranges."""
     if policy.index is None:
         return
     edge = np.array([0.0, 1e-300, 1e-12, 0.3, 1.0 - 1e-12, 1.0])
@@ -122,7 +126,7 @@ def check_index_is_a_number(policy: Policy) -> None:
 
 
 def check_index_grows_while_not_played(policy: Policy) -> None:
-    """A policy that claims to be monotone has an index that never falls while others are played."""
+    """The index of a monotone policy never falls while other arms are played."""
     if policy.index is None or not policy.monotone:
         return
     rng = np.random.default_rng(0)
@@ -133,20 +137,22 @@ def check_index_grows_while_not_played(policy: Policy) -> None:
         after = _indices(policy, n, r, c, 0.5, plays)
         fell = np.flatnonzero(after < before * (1.0 - 1e-12))
         _expect(
-            policy, not fell.size, f"monotone, but {fell.size} of 400 indices fell by {plays:g}"
+            policy,
+            not fell.size,
+            f"it is monotone, but {fell.size} of 400 indices fell by play {plays:g}",
         )
         before = after
 
 
 def check_compiled_equals_python(policy: Policy) -> None:
-    """The machine code makes the choices of the same functions run as plain Python."""
+    """Compiled code makes the same choices as the same functions in plain Python."""
     compiled, twin = _start(policy), _start(policy)
     twin._decide = interpreted(kernels.of(type(policy), "decide"))
     twin._learn = interpreted(kernels.of(type(policy), "learn"))
     # plain Python reads fields as attributes only from record arrays
     twin.arms, twin.game = (a.view(np.recarray) for a in (twin.arms, twin.game))
     ours = _choices(compiled, 150)
-    with np.errstate(all="ignore"):  # compiled code divides by 0 without a word, too
+    with np.errstate(all="ignore"):  # compiled code does not warn about division by 0 either
         theirs = _choices(twin, 150)
     differ = [i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b]
     _expect(policy, not differ, f"compiled and Python choices differ from play {differ[:1]} on")
@@ -170,7 +176,7 @@ def _start(policy: Policy, arms: int = 5, seed: int = 3) -> Learner:
 
 
 def _choices(learner: Learner, plays: int) -> list[int]:
-    """Play against outcomes that depend on the play only: continuous, in [0, 1], arms differ."""
+    """Play with continuous outcomes in [0, 1] that depend only on the arm and the play number."""
     noise = np.random.default_rng(5).uniform(-0.2, 0.2, size=(plays, 2))
     chosen = []
     for drift in noise:
@@ -181,13 +187,15 @@ def _choices(learner: Learner, plays: int) -> list[int]:
 
 
 def _shares(policy: Policy, order: Any, draws: int = 300) -> dict[int, float]:
-    """How often each arm is chosen from one state whose arms stand in the given order."""
+    """Return how often each arm is chosen from a state with the arms in the given order."""
     counted: Counter[int] = Counter()
     saved = []
-    for turn in range(5):
+    for shift in range(5):
         learner = _start(policy)
-        _round_robin(learner, order, turn, 20 * policy.round_size)
-        learner.game["spent"] = 0.75 * _BUDGET  # policies may take turns by name in an early phase
+        _round_robin(learner, order, shift, 20 * policy.round_size)
+        learner.game["spent"] = (
+            0.75 * _BUDGET
+        )  # early on, policies may alternate between arms by name
         saved.append((learner.arms.copy(), learner.game.copy(), learner.memory.copy()))
     for draw in range(draws):
         learner.arms[:], learner.game[:], learner.memory[:] = saved[draw % 5]
@@ -199,21 +207,20 @@ def _shares(policy: Policy, order: Any, draws: int = 300) -> dict[int, float]:
     return {k: counted[k] / (draws * policy.round_size) for k in range(5)}
 
 
-def _round_robin(learner: Learner, order: Any, turn: int, rounds: int) -> None:
-    """Play all arms so often: in one order whatever their names, arms that are alike in turns.
+def _round_robin(learner: Learner, order: Any, shift: int, rounds: int) -> None:
+    """Play all arms equally often in one order, independent of names; equal arms alternate.
 
     For a policy that forgets, what was played last is part of an arm's record.
     """
-    sequence = sorted(range(5), key=lambda k: (order[k], (k + turn) % 5))
-    for i in range(rounds):  # zeros and ones: BTS would turn anything else into luck
+    sequence = sorted(range(5), key=lambda k: (order[k], (k + shift) % 5))
+    for i in range(rounds):  # zeros and ones, because BTS would randomize anything else
         for k in sequence:
             reward, cost = _REWARD[order[k]] * rounds, _COST[order[k]] * rounds
             learner.record(k, float(i < reward), float(i < cost))
 
 
 def _indices(policy: Policy, n: Any, r: Any, c: Any, share: float, plays: float) -> Any:
-    """Indices of arms whose variance is a share of the largest possible one."""
-    told: dict[str, Any] = {"budget": _BUDGET}
+    """Return the indices of arms whose variance is a share of the largest possible one."""
     if "min_cost" in policy.unmet_needs:
         policy = policy.but(min_cost=_MIN_COST)
     return policy.indices(
@@ -223,7 +230,7 @@ def _indices(policy: Policy, n: Any, r: Any, c: Any, share: float, plays: float)
         plays=int(plays),
         var_reward=share * r * (1.0 - r),
         var_cost=share * c * (1.0 - c),
-        **told,
+        budget=_BUDGET,
     )
 
 

@@ -104,16 +104,16 @@ def test_the_rule_for_ties_is_the_users_choice(slug):
     [
         (broken(index=nan_at_free_arms), "its index is nan at n=1, mean reward 0, mean cost 0"),
         (broken(index=negative_for_dear_arms), "its index is -"),
-        (broken(index=falls_with_time), "monotone, but 400 of 400 indices fell by 501"),
+        (broken(index=falls_with_time), "it is monotone, but 400 of 400 indices fell by play 501"),
         (broken(choose=always_first), r"arms \[1, 2, 3, 4\] of 5 were not tried in 400 plays"),
         (broken(choose=out_of_range), "it chose arm 5"),
         (broken(choose=by_name), "renaming the arms changes the choice"),
         (broken(index=radius, clock=authors_clock), "its index is nan at n=1"),
-        (broken(choose=lowest_of_equals), "five arms with one and the same record"),
+        (broken(choose=lowest_of_equals), "five arms with the same record are chosen unequally"),
         (broken(choose=nan_scores), "the score of an arm is NaN"),
         (broken(choose=None), "broken: KeyError: 'scores'"),
         (broken(index=not_compiled), "broken: TypingError"),
-        ("bts", "a policy is a bursar.Policy, got 'bts'; subclass it"),
+        ("bts", "policy must be a bursar.Policy, got 'bts'; subclass it"),
     ],
 )
 def test_a_fault_is_found_and_named(policy, message):
@@ -124,7 +124,7 @@ def test_a_fault_is_found_and_named(policy, message):
 def test_a_run_that_is_not_repeatable_is_found(monkeypatch):
     drawn = iter(np.random.default_rng(0).integers(0, 5, 10_000).tolist())
     monkeypatch.setattr("bursar.policies.base.Learner.choose", lambda self: next(drawn))
-    with pytest.raises(NonConforming, match="two games of one seed differ"):
+    with pytest.raises(NonConforming, match="two games with the same seed differ"):
         testing.check_same_seed_same_run(Uniform())
 
 
@@ -133,7 +133,7 @@ def test_a_slug_that_loses_a_parameter_is_found():
         def __str__(self) -> str:
             return self.name
 
-    with pytest.raises(NonConforming, match="its slug makes another policy"):
+    with pytest.raises(NonConforming, match="its slug gives a different policy"):
         testing.check_slug_round_trip(Forgetful(rho=0.5))
 
 

@@ -120,7 +120,7 @@ def test_what_an_extra_brings_is_asked_for_by_name(library, use):
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == (
-        f"this needs {library}, which is not installed; pip install 'bursar[paper]'\n"
+        f"this needs {library}, which is not installed; run: pip install 'bursar[paper]'\n"
     )
 
 

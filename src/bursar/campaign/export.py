@@ -26,7 +26,7 @@ from bursar.campaign.records import OPEN, load_decision
 from bursar.campaign.state import State
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
-from bursar.files import whole_file
+from bursar.files import replace_file
 from bursar.ledger import Event
 
 __all__ = ["STREAM_FORMATS", "decision_rows", "export_decisions", "export_events", "stream_events"]
@@ -58,7 +58,7 @@ def export_decisions(campaign: Campaign, path: Path) -> int:
             "constrained": pa.bool_(),
         }  # fmt: skip
         schema = pa.schema([(name, types.get(name, text)) for name in _DECISION_COLUMNS])
-        with whole_file(path) as partial:
+        with replace_file(path) as partial:
             _write_parquet(partial, schema, (tuple(row.values()) for row in rows))
     return len(rows)
 
@@ -79,7 +79,7 @@ def export_events(campaign: Campaign, path: Path) -> int:
     if path.suffix == ".csv":
         _write_csv(path, _EVENT_COLUMNS, rows)
     else:
-        with whole_file(path) as partial:
+        with replace_file(path) as partial:
             _write_parquet(partial, _event_schema(), rows)
     return len(rows)
 
@@ -198,7 +198,7 @@ def _to_text(row: Mapping[str, Any]) -> Row:
 
 
 def _write_csv(path: Path, columns: Row, rows: Iterable[Row]) -> None:
-    with whole_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+    with replace_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
         writer.writerows(rows)

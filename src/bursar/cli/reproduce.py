@@ -34,7 +34,7 @@ from bursar.experiments.dask import run_on_cluster
 from bursar.experiments.runner import Engine, RunPlan, estimate_seconds, plan_run, threads
 from bursar.experiments.toml import policies_of, read
 from bursar.extras import import_extra
-from bursar.files import new_folder
+from bursar.files import make_folder
 from bursar.formatting import format_elapsed
 from bursar.paper.analysis.ad_advice import advise
 from bursar.settings import SETTINGS, ad_export
@@ -339,7 +339,7 @@ def run_experiment(
         _tell(what, work, options)
         return
     folder = import_extra("bursar.paper.report.build")  # before hours of play
-    new_folder(options.out)
+    make_folder(options.out)
     started, clock = datetime.now(UTC), time.monotonic()
     with interruptible() as stop, ProgressDisplay() as watch:
         outcome = run(what, options.out, engine=engine, work=work, stop=stop, progress=watch)

@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from bursar.arrays import Floats
 from bursar.experiments.experiment import Experiment
-from bursar.files import whole_file
+from bursar.files import replace_file
 from bursar.problems import Problem
 from bursar.simulation.simulate import rounds
 from bursar.version import __version__
@@ -246,7 +246,7 @@ class CellStore:
         }
         table = _table(part).replace_schema_metadata({_META: json.dumps(header).encode()})
         path = folder / name
-        with whole_file(path) as partial:
+        with replace_file(path) as partial:
             parquet.write_table(table, partial, compression="zstd")
         return _stored(path, header)
 
@@ -318,5 +318,5 @@ def safe_name(name: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    with whole_file(path) as partial:
+    with replace_file(path) as partial:
         partial.write_text(text)

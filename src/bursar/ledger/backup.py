@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from bursar.errors import CorruptLedger, InvalidInput, StorageUnavailable
-from bursar.files import private_file, whole_file
+from bursar.files import make_private_file, replace_file
 from bursar.ledger.chain import check_chain
 from bursar.ledger.event import RESTORED, Event, decode_event
 from bursar.ledger.locks import FairLock, check_location
@@ -38,7 +38,7 @@ def backup(source: apsw.Connection, path: Path) -> int:
     if path.exists():
         raise InvalidInput(f"the file {str(path)!r} already exists; choose another name")
     try:
-        with whole_file(path) as partial:
+        with replace_file(path) as partial:
             events = _copy(source, partial)
         _sync_folder(path)
     except (apsw.Error, OSError) as error:
@@ -92,9 +92,9 @@ def _restore(source: Path, target: Path) -> int:
     new: apsw.Connection | None = None
     staged = target.with_name(f".{target.name}.restoring")
     try:
-        with whole_file(staged) as partial:
+        with replace_file(staged) as partial:
             _copy_file(source, partial)
-            private_file(partial)
+            make_private_file(partial)
             new = apsw.Connection(str(partial))
             migrate(new, lambda _: None)  # the backup itself is not changed
             had = schema_version(old) if old is not None else 0
@@ -141,7 +141,7 @@ def _copy_file(source: Path, target: Path) -> None:
 
 
 def _copy(source: apsw.Connection, target: Path) -> int:
-    private_file(target)
+    make_private_file(target)
     copy = apsw.Connection(str(target))
     try:
         with copy.backup("main", source, "main") as pages:

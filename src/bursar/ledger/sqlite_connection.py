@@ -16,7 +16,7 @@ from uuid import uuid4
 import apsw
 
 from bursar.errors import BursarError, CorruptLedger, InvalidInput, StorageInUse, StorageUnavailable
-from bursar.files import private_file
+from bursar.files import make_private_file
 from bursar.ledger.chain import chain_events, refused_totals
 from bursar.ledger.event import GENESIS, Event
 from bursar.ledger.schema import SQLITE_STEPS, check_steps, checksum
@@ -72,7 +72,7 @@ def connect(path: Path, *, create: bool = False, vfs: str | None = None) -> apsw
     """Open a file for writing, with a write-ahead log; every commit waits for the disk."""
     check_sqlite()
     if create and vfs is None:
-        private_file(path)  # it has secrets, and SQLite would let everybody read them
+        make_private_file(path)  # it has secrets, and SQLite would let everybody read them
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     connection = _connect(path, flags, vfs)
     try:

@@ -23,7 +23,7 @@ import numpy as np
 
 from bursar.arrays import Floats
 from bursar.errors import InvalidData, MissingData
-from bursar.files import data_folder, whole_file
+from bursar.files import data_folder, replace_file
 from bursar.settings.csv_table import CsvRow, CsvTable, Exclusions, parse_table, read_content
 
 __all__ = [
@@ -233,7 +233,7 @@ def keep_file(source: str | PathLike[str]) -> Path:
     parse(data, Path(source).name)
     target = data_folder() / _FILE
     try:
-        with whole_file(target) as partial:
+        with replace_file(target) as partial:
             partial.write_bytes(data)
     except OSError as error:
         raise InvalidData(

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from bursar.errors import InvalidData
-from bursar.files import whole_file
+from bursar.files import replace_file
 from bursar.simulation.result import Result
 from bursar.version import __version__
 
@@ -82,7 +82,7 @@ def _coded(column: Any) -> tuple[tuple[str, ...], Any]:
 
 def write(result: Result, path: Path) -> None:
     """Write the table as Parquet, under a temporary name until it is whole."""
-    with whole_file(path) as partial:
+    with replace_file(path) as partial:
         parquet.write_table(table(result), partial, compression="zstd")
 
 

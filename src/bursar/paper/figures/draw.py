@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bursar.errors import BursarError, MissingData
-from bursar.files import whole_file
+from bursar.files import replace_file
 from bursar.formatting import pluralize
 from bursar.paper.analysis.coverage import measure_coverage
 from bursar.paper.analysis.nonstationary import find_sweeps
@@ -127,7 +127,7 @@ def save_figure(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
     for path in (png, svg):
         # without a date the same figure gives the same bytes
         metadata = {"Date": None} if path is svg else {}
-        with mpl.rc_context(STYLE), whole_file(path) as partial:
+        with mpl.rc_context(STYLE), replace_file(path) as partial:
             figure.savefig(partial, dpi=_DPI, metadata=metadata)
     return png, svg
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from bursar.experiments import Experiment, ExperimentRun, text
 from bursar.experiments.cells import code_digest
-from bursar.files import whole_file
+from bursar.files import replace_file
 from bursar.paper.analysis.games import describe_spread
 from bursar.paper.claims import judge_claims
 from bursar.paper.figures.draw import draw_all
@@ -190,14 +190,14 @@ def _version(name: str) -> str:
 
 def _write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     kept = list(rows)
-    with whole_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+    with replace_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, kept[0] if kept else ["setting", "policy"])
         writer.writeheader()
         writer.writerows(kept)
 
 
 def _write_text(path: Path, content: str) -> None:
-    with whole_file(path) as partial:
+    with replace_file(path) as partial:
         partial.write_text(content, encoding="utf-8")
 
 

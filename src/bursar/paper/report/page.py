@@ -17,7 +17,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from bursar.errors import MissingData
-from bursar.files import whole_file
+from bursar.files import replace_file
 from bursar.formatting import format_elapsed
 from bursar.paper.analysis.games import FAILED
 from bursar.paper.figures.draw import DrawnFigure
@@ -57,7 +57,7 @@ _OVERSPEND = {
 def write_report(report: ReportData, path: Path) -> Path:
     """Write the report, complete or not at all; files in its folder are linked from it."""
     text = render_report(report, path.parent)
-    with whole_file(path) as partial:
+    with replace_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
     return path
 
