@@ -1,4 +1,4 @@
-"""A service with pages, in this process or in one of its own, for tests to look at."""
+"""A service with the dashboard for tests, in this process or in a process of its own."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from bursar.service.app import create_app
 from bursar.service.service import Service
 from bursar.service.config import ServiceConfig
 port, url, reports = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
-service = Service(url, ServiceConfig(port=port, require_keys=sys.argv[4] != "open", reports=reports))
+config = ServiceConfig(port=port, require_keys=sys.argv[4] != "open", reports=reports)
+service = Service(url, config)
 uvicorn.run(create_app(service, make_pages(service)), port=port, log_level="error")
 """
 
 
 @contextmanager
 def site(storage="memory", **settings):
-    """Give a service and a client that asks it without a network."""
+    """Yield a service and a client that calls it without a network."""
     service = Service(storage, ServiceConfig(**({"require_keys": False} | settings)))
     client = TestClient(
         create_app(service, make_pages(service)),
@@ -49,8 +50,8 @@ def site(storage="memory", **settings):
         service.close()
 
 
-def lived(store, name="llm", plays=30, **rules):
-    """Make a campaign that has spent, and has one decision open."""
+def make_campaign(store, name="llm", plays=30, **rules):
+    """Return a campaign that has spent money and has one open decision."""
     campaign = Campaign(
         name, "10.00", {"small": "0.10", "large": "0.50"}, storage=store, currency="USD", **rules
     )
@@ -60,7 +61,7 @@ def lived(store, name="llm", plays=30, **rules):
 
 
 class Server:
-    """The service as a process that can be killed."""
+    """The service in a process that can be killed."""
 
     def __init__(self, url, reports, kind="open"):
         with socket.socket() as free:
@@ -92,7 +93,7 @@ class Server:
             self._process.wait()
 
     def post(self, path, **body):
-        """Call the API, as a program would."""
+        """Call the API as a program would."""
         request = urllib.request.Request(
             f"{self.address}/v1{path}", json.dumps(body).encode(),
             {"content-type": "application/json"},
@@ -101,7 +102,7 @@ class Server:
             return json.load(answer)
 
     def play(self, name, times, cost="0.05", reward=0.5):
-        """Ask and tell."""
+        """Ask for decisions and report their outcomes."""
         for _ in range(times):
             decision = self.post(f"/campaigns/{name}/decisions")["id"]
             self.post(f"/decisions/{decision}/outcome", cost=cost, reward=reward)

@@ -1,4 +1,4 @@
-"""The dashboard in a real browser: made, watched, changed, killed and back again."""
+"""The dashboard in a real browser: forms, live updates, a killed server, accessibility."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from dashboard_site import Server
 
 from bursar.campaign import Campaign
-from bursar.campaign.creation import open_store as opened_store
+from bursar.campaign.creation import open_store
 from bursar.service.keys import Keys
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -68,7 +68,7 @@ def server(tmp_path_factory):
 
 @contextmanager
 def opened(browser, server, size=(1280, 800), scheme="light"):
-    """Give a tab, what it said, and the hosts it asked for something."""
+    """Yield a tab and the errors on its console; check that it calls no other host."""
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]}, color_scheme=scheme
     )
@@ -88,7 +88,7 @@ def opened(browser, server, size=(1280, 800), scheme="light"):
 
 
 def serious(tab):
-    """Return what axe finds that keeps somebody from using a page."""
+    """Return the serious violations of accessibility rules that axe finds."""
     axe = importlib.import_module("axe_playwright_python.sync_playwright").Axe()
     return [
         (one["id"], [node["html"][:120] for node in one["nodes"][:3]])
@@ -244,7 +244,7 @@ def test_a_report_runs_in_its_sandbox(browser, server):
 
 def test_signing_in_and_out_with_a_key(browser, tmp_path):
     url = f"sqlite:///{tmp_path / 'keys.db'}"
-    store = opened_store(url)
+    store = open_store(url)
     _, token = Keys(store).create(["read", "admin"])
     Campaign("llm", "5", {"a": "0.1"}, storage=store)
     store.close()

@@ -7,7 +7,7 @@ from decimal import Decimal
 from html import unescape
 
 import pytest
-from dashboard_site import lived, site
+from dashboard_site import make_campaign, site
 
 from bursar.campaign import Campaign
 from bursar.campaign.config import RULES
@@ -32,7 +32,7 @@ PAGES = [
 @pytest.fixture
 def home():
     with site() as (service, client):
-        lived(service.store)
+        make_campaign(service.store)
         yield service, client
 
 
@@ -295,7 +295,7 @@ def test_what_is_not_there_says_so_in_html(home):
 
 def test_a_name_with_a_slash_has_a_page(home):
     service, client = home
-    lived(service.store, "ads/winter")
+    make_campaign(service.store, "ads/winter")
     assert "ads/winter" in text(client.get("/campaigns/ads%2Fwinter"))
     why = client.get("/campaigns/ads%2Fwinter/decisions/ads%2Fwinter-open")
     assert "was chosen" in text(why)
@@ -321,7 +321,7 @@ def test_names_are_never_taken_for_html():
 
 def test_pages_need_a_key_and_changes_a_token():
     with site(require_keys=True) as (service, client):
-        lived(service.store)
+        make_campaign(service.store)
         _, token = service.keys.create(["read", "admin", "keys"], note="ada")
         answer = client.get("/campaigns/llm")
         assert (answer.status_code, answer.headers["location"]) == (
@@ -351,8 +351,8 @@ def test_pages_need_a_key_and_changes_a_token():
 
 def test_a_reader_sees_no_buttons_and_cannot_change():
     with site(require_keys=True) as (service, client):
-        lived(service.store)
-        lived(service.store, "ads")
+        make_campaign(service.store)
+        make_campaign(service.store, "ads")
         _, token = service.keys.create(["read"], campaigns=["llm"])
         client.post("/login", data={"key": token})
         page = client.get("/campaigns/llm")

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from dashboard_site import lived
+from dashboard_site import make_campaign
 from hand_clock import HandClock
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +46,7 @@ def test_money_is_written_exactly(amount):
 
 
 def test_a_running_campaign_at_a_glance():
-    campaign = lived(MemoryStore())
+    campaign = make_campaign(MemoryStore())
     series = Series()
     series.advance(campaign.store, "llm")
     found = summarize(campaign, series)
@@ -65,7 +65,7 @@ def test_the_bar_has_all_the_money():
 
 
 def test_what_is_wrong_is_said_and_decides_the_answer():
-    good = lived(MemoryStore())
+    good = make_campaign(MemoryStore())
     bad = Campaign("over", "1.00", {"call": "0.50"}, currency="USD")
     bad.tell(bad.ask(), cost="1.30", reward=1)
     both = [summarize(good), summarize(bad)]
@@ -119,7 +119,7 @@ def test_holds_are_stuck_after_half_of_their_time():
 
 
 def test_arms_are_sorted_by_any_column_both_ways():
-    arms = summarize(lived(MemoryStore())).arms
+    arms = summarize(make_campaign(MemoryStore())).arms
     for name, column in COLUMNS.items():
         keys = [arm.key for arm in sorted(arms, key=column.sort_key)]
         assert sorted(keys) == ["large", "small"]
@@ -149,7 +149,7 @@ def test_bars_are_in_proportion_and_unbounded_ones_are_full():
 
 
 def test_the_log_is_paged_newest_first_without_gaps():
-    campaign = lived(MemoryStore(), plays=40)
+    campaign = make_campaign(MemoryStore(), plays=40)
     newest = [event.seq for event in campaign.events()]
     found, before = [], newest[-1] + 1
     while before is not None:
@@ -161,7 +161,7 @@ def test_the_log_is_paged_newest_first_without_gaps():
 
 
 def test_every_kind_of_event_has_words():
-    campaign = lived(MemoryStore(), ask_ttl=60.0)
+    campaign = make_campaign(MemoryStore(), ask_ttl=60.0)
     campaign.add_arm("medium", "0.20", by="ada")
     campaign.pause_arm("large", by="ada", reason="slow")
     campaign.resume_arm("large")
@@ -197,7 +197,7 @@ def test_every_kind_of_event_has_words():
 
 
 def test_a_budget_is_previewed():
-    campaign = lived(MemoryStore())
+    campaign = make_campaign(MemoryStore())
     summary = summarize(campaign)
     available = Decimal("20") - campaign.spent - campaign.held
     found = preview_budget(summary, Decimal("20"))
@@ -208,7 +208,7 @@ def test_a_budget_is_previewed():
 
 
 def test_a_bill_is_compared_with_the_recorded_spend():
-    campaign = lived(MemoryStore(), plays=3)
+    campaign = make_campaign(MemoryStore(), plays=3)
     ids = [event.decision for event in campaign.events() if event.kind == "asked"]
     bill = parse_bill(
         f"Decision;Amount\n{ids[0]};0.05\n{ids[1]};0.07\nstranger;1\n\n", campaign.coin
@@ -278,6 +278,6 @@ def test_libraries_of_others_are_as_their_authors_made_them():
 
 
 def test_what_is_near_is_told_with_the_time_of_day():
-    campaign = lived(MemoryStore())
+    campaign = make_campaign(MemoryStore())
     when, _ = summarize(campaign).exhaustion
     assert when.endswith("UTC") or when.count("-") == 2

@@ -75,8 +75,8 @@ def read_backwards(
 ) -> tuple[list[Event], int | None]:
     """Return the newest events of some kinds before a number, and the number to continue from.
 
-    At most ``limit`` are returned, and a fixed number is searched; ``wanted`` are the kinds, or
-    None for all.
+    At most ``limit`` events are returned, from the 20,000 before that number; ``wanted`` has the
+    kinds, or is None for all.
     """
     found: list[Event] = []
     end, last = before, max(before - _MAX_READ, 1)
