@@ -161,7 +161,7 @@ def test_a_file_has_the_fields_of_simulate(tmp_path):
         (
             'policies = ["bts"]\n[[problems]]\nname = "x"\nreward = [0.5]\ncost = [0]\n',
             "mine.toml, line 3: problem 'x': cost must be in (0, 1], got 0 as the mean cost"
-            " of arm 0; no budget ends on an arm that is free: leave it out",
+            " of arm 0; a zero-cost arm would never use up the budget; remove it",
         ),
         (
             'policies = ["bts"]\n[[problems]]\nreward = [0.5]\n\ncosts = [1]\n',

@@ -76,7 +76,7 @@ def test_what_every_problem_tells(problem):
     assert problem.regret[problem.best] == 0.0
     assert problem == problem
     assert all(problem != other for other in PROBLEMS if other is not problem)
-    assert repr(problem).startswith(f"{type(problem).__name__}(")
+    assert problem.describe().startswith(f"{type(problem).__name__}(")
 
 
 def test_means_are_those_of_the_distributions():
@@ -102,7 +102,7 @@ def test_stated_means_can_be_scaled_without_changing_the_draws():
     assert stated.reward == pytest.approx(0.8 * true.reward)
     assert stated.cost == pytest.approx(0.8 * true.cost)
     assert stated != true
-    assert "mean_factor=0.8" in repr(stated)
+    assert "mean_factor=0.8" in stated.describe()
     one, other = (p.sample(np.random.default_rng(2), [0], 50)[0] for p in (true, stated))
     assert np.array_equal(one, other)
 
@@ -142,7 +142,7 @@ RNG = np.random.default_rng(0)
         (
             lambda: Bernoulli([0.5, 0.5], [0.1, 0.0]),
             "cost must be in (0, 1], got 0 as the mean cost of arm 1;"
-            " no budget ends on an arm that is free: leave it out",
+            " a zero-cost arm would never use up the budget; remove it",
         ),
         (lambda: Bernoulli([0.5], [-0.1]), "cost must be in (0, 1], got -0.1"),
         (lambda: Bernoulli([0.5], [1.1]), "cost must be in (0, 1], got 1.1"),
@@ -156,17 +156,17 @@ RNG = np.random.default_rng(0)
         ),
         (
             lambda: Beta(3, 1, 1, 1),
-            "give one mean reward and cost an arm, got arrays of shape ()",
+            "give one mean reward and cost per arm, got arrays of shape ()",
         ),
         (lambda: Beta([1], [1], [0], [1]), "cost_alpha must be positive, got 0"),
         (
             lambda: GeneralizedBernoulli([[1, 1]], [[1, 0]]),
             "cost must be in (0, 1], got 0 as the mean cost of arm 0;"
-            " no budget ends on an arm that is free: leave it out",
+            " a zero-cost arm would never use up the budget; remove it",
         ),
         (
             lambda: GeneralizedBernoulli([1, 1], [[1, 1]]),
-            "reward_weights must be a table of an arm a row and 2 values or more, got shape (2,)",
+            "reward_weights must be a table of one row per arm and 2 or more values, got shape",
         ),
         (
             lambda: GeneralizedBernoulli([[1, 1], [0, 0]], [[1, 1], [1, 1]]),
@@ -178,16 +178,16 @@ RNG = np.random.default_rng(0)
         ),
         (
             lambda: GeneralizedBernoulli([[1, 1]], [[1, 1], [1, 1]]),
-            "reward_weights has 1 arms, cost_weights 2; give a row an arm to both",
+            "reward_weights has 1 arms, cost_weights 2; give both a row per arm",
         ),
         (
             lambda: GeneralizedBernoulli([[1, 1]], [[1, 1]], mean_factor=0),
             "mean_factor must be in (0, 1], got 0",
         ),
-        (lambda: Empirical([]), "give a table of (reward, cost) pairs an arm, got none"),
+        (lambda: Empirical([]), "give a table of (reward, cost) pairs for each arm, got none"),
         (
             lambda: Empirical([[(0.5, 0.5)], [0.5, 0.5]]),
-            "the table of arm 1 must have a (reward, cost) pair a row, got shape (2,)",
+            "the table of arm 1 must have a (reward, cost) pair in each row, got shape (2,)",
         ),
         (
             lambda: Empirical([[(0.5, 0.5), (0.5, -0.5)]]),
@@ -202,7 +202,7 @@ RNG = np.random.default_rng(0)
         (
             lambda: Empirical([[(0.5, 0.0)], [(0.5, 0.0)]]),
             "cost must be in (0, 1], got 0 as the mean cost of arm 0;"
-            " no budget ends on an arm that is free: leave it out",
+            " a zero-cost arm would never use up the budget; remove it",
         ),
         (
             lambda: Empirical([[(0.5, 0.5)]], reward_range=(-1, 1)),
@@ -232,7 +232,7 @@ RNG = np.random.default_rng(0)
         ),
         (
             lambda: Sampled.of([(1, 2)]),
-            "give a pair of frozen distributions an arm (reward, cost), with mean() and"
+            "give a pair of frozen distributions (reward, cost) for each arm, with mean() and"
             " rvs(size=, random_state=), got [(1, 2)]",
         ),
         (
@@ -257,3 +257,11 @@ def test_what_cannot_be_is_named(call, message):
 def test_a_bare_problem_cannot_be_drawn():
     with pytest.raises(NotImplementedError, match="Problem has no _draw"):
         Problem([0.5], [0.5]).sample(RNG, [0], 1)
+
+
+def test_many_parameters_are_summarised():
+    rng = np.random.default_rng(1)
+    problem = Empirical(rng.uniform(0.1, 1.0, size=(3, 500, 2)).tolist(), name="ads")
+    assert len(repr(problem)) < 120
+    assert repr(problem).startswith("<Empirical 'ads': 3 arms, mean rewards 0.5")
+    assert len(problem.describe()) > 10_000

@@ -171,7 +171,7 @@ def test_a_learner_is_told_what_its_policy_must_know():
         ),
         (lambda: bursar.Bernoulli([0.5], [0.0]), r"cost must be in \(0, 1\], got 0"),
         (lambda: bursar.Bernoulli([1.5], [0.5]), r"reward must be in \[0, 1\], got 1.5"),
-        (lambda: bursar.Bernoulli([], []), r"give one mean reward and cost an arm, got arrays of"),
+        (lambda: bursar.Bernoulli([], []), r"give one mean reward and cost per arm, got arrays of"),
         (lambda: bursar.Bernoulli.random(0), "arms must be a whole number, 1 or more, got 0"),
     ],
 )

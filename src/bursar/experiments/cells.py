@@ -134,7 +134,7 @@ def identity_of(what: Experiment, which: int) -> str:
     """Return a text that changes whenever the problems of a setting may."""
     place = what.plan.settings[which]
     if isinstance(place, Problem):
-        return f"{type(place).__name__} {digest(place.name, repr(place))}"
+        return f"{type(place).__name__} {digest(place.name, place.describe())}"
     return place.identity(what.plan.data)
 
 

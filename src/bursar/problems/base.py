@@ -1,8 +1,8 @@
-"""What every problem has: the true means of its arms, their regret, and outcomes to draw."""
+"""What all problems share: the true means of their arms, regret, and outcomes to draw."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,8 @@ __all__ = ["Arms", "Draws", "Problem"]
 
 Arms = NDArray[np.int64]
 Draws = tuple[Floats, Floats]
+
+_LONGEST = 200  # characters of a text that shows all parameters
 
 
 class Problem:
@@ -27,6 +29,7 @@ class Problem:
         What tables call the problem; it plays no part in comparisons.
     """
 
+    parameter_names: ClassVar[tuple[str, ...]] = ("reward", "cost")  # that make problems equal
     reward: Floats
     cost: Floats
     name: str
@@ -34,7 +37,9 @@ class Problem:
     def __init__(self, reward: ArrayLike, cost: ArrayLike, name: str = "") -> None:
         shape, (self.reward, self.cost) = broadcast_columns(reward=reward, cost=cost)
         if len(shape) != 1 or not self.reward.size:
-            raise InvalidInput(f"give one mean reward and cost an arm, got arrays of shape {shape}")
+            raise InvalidInput(
+                f"give one mean reward and cost per arm, got arrays of shape {shape}"
+            )
         check_values(
             "reward", self.reward, (self.reward >= 0.0) & (self.reward <= 1.0), "in [0, 1]"
         )
@@ -42,7 +47,7 @@ class Problem:
         if free.size:
             raise InvalidInput(
                 f"cost must be in (0, 1], got 0 as the mean cost of arm {free[0]};"
-                " no budget ends on an arm that is free: leave it out"
+                " a zero-cost arm would never use up the budget; remove it"
             )
         check_values("cost", self.cost, (self.cost > 0.0) & (self.cost <= 1.0), "in (0, 1]")
         self.name = name
@@ -58,7 +63,7 @@ class Problem:
         arms : array_like of int
             Arms, in any order; an arm given twice gets two independent rows.
         size : int
-            Outcomes an arm.
+            Outcomes per arm.
 
         Returns
         -------
@@ -79,18 +84,30 @@ class Problem:
         raise NotImplementedError(f"{type(self).__name__} has no _draw; see bursar.Sampled")
 
     def _parameters(self) -> dict[str, Any]:
-        """Return what makes two problems of a class equal, as shown by ``repr``."""
-        return {"reward": self.reward, "cost": self.cost}
+        """Return what makes two problems of a class equal."""
+        return {name: getattr(self, name) for name in self.parameter_names}
 
     def parameters(self) -> dict[str, Any]:
         """Return what the problem is made of, as plain lists and numbers."""
-        return {key: _plain(value) for key, value in self._parameters().items()}
+        return {key: _to_plain(value) for key, value in self._parameters().items()}
 
-    def __repr__(self) -> str:
+    def describe(self) -> str:
+        """Return class, parameters and name as text, however long: what identifies the problem."""
         shown = [f"{key}={value}" for key, value in self.parameters().items()]
         if self.name:
             shown.append(f"name={self.name!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __repr__(self) -> str:
+        """Return all parameters if that is a short text, else a summary."""
+        if len(text := self.describe()) <= _LONGEST:
+            return text
+        name = f" {self.name!r}" if self.name else ""
+        return (
+            f"<{type(self).__name__}{name}: {self.arms} arms,"
+            f" mean rewards {self.reward.min():.3g} to {self.reward.max():.3g},"
+            f" mean costs {self.cost.min():.3g} to {self.cost.max():.3g}>"
+        )
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other) or not isinstance(other, Problem):
@@ -117,21 +134,21 @@ class Problem:
 
     @property
     def rate(self) -> float:
-        """What the best arm brings on average for each unit of money that is spent."""
+        """Mean reward of the best arm per unit of money."""
         return float(self.reward[self.best] / self.cost[self.best])
 
     @property
     def regret(self) -> Floats:
-        """What a play of each arm loses on average against spending its cost on the best arm."""
+        """Mean loss of a play of each arm, compared with spending its cost on the best arm."""
         ratio = self.reward[self.best] / self.cost[self.best]
-        lost: Floats = np.maximum(self.cost * ratio - self.reward, 0.0)
-        lost[self.best] = 0.0
-        return lost
+        losses: Floats = np.maximum(self.cost * ratio - self.reward, 0.0)
+        losses[self.best] = 0.0
+        return losses
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, list):
-        return [_plain(part) for part in value]
+        return [_to_plain(part) for part in value]
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 

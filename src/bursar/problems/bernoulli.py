@@ -1,4 +1,4 @@
-"""Arms that yield all or nothing."""
+"""Arms that yield 0 or 1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Bernoulli(Problem):
     Parameters
     ----------
     reward, cost : array_like
-        The chance of a reward of 1 and of a cost of 1, an arm.
+        The probabilities of a reward of 1 and of a cost of 1, for each arm.
     name : str
         What tables call the problem.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -34,6 +32,8 @@ class Beta(Problem):
     [[0.055, 0.204, 0.161]]
     """
 
+    parameter_names = ("reward_alpha", "reward_beta", "cost_alpha", "cost_beta")
+
     def __init__(
         self,
         reward_alpha: ArrayLike,
@@ -42,14 +42,9 @@ class Beta(Problem):
         cost_beta: ArrayLike,
         name: str = "",
     ) -> None:
-        given = {
-            "reward_alpha": reward_alpha,
-            "reward_beta": reward_beta,
-            "cost_alpha": cost_alpha,
-            "cost_beta": cost_beta,
-        }
-        shape, columns = broadcast_columns(**given)
-        for parameter, values in zip(given, columns, strict=True):
+        given = reward_alpha, reward_beta, cost_alpha, cost_beta
+        shape, columns = broadcast_columns(**dict(zip(self.parameter_names, given, strict=True)))
+        for parameter, values in zip(self.parameter_names, columns, strict=True):
             check_values(parameter, values, values > 0.0, "positive")
         self.reward_alpha, self.reward_beta, self.cost_alpha, self.cost_beta = columns
         super().__init__(
@@ -57,14 +52,6 @@ class Beta(Problem):
             (self.cost_alpha / (self.cost_alpha + self.cost_beta)).reshape(shape),
             name,
         )
-
-    def _parameters(self) -> dict[str, Any]:
-        return {
-            "reward_alpha": self.reward_alpha,
-            "reward_beta": self.reward_beta,
-            "cost_alpha": self.cost_alpha,
-            "cost_beta": self.cost_beta,
-        }
 
     def _draw(self, rng: np.random.Generator, arms: Arms, size: int) -> Draws:
         shape = (arms.size, size)

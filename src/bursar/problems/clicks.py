@@ -1,8 +1,6 @@
-"""Clicks: rewards of all or nothing at costs that vary, by Beta distributions."""
+"""Clicks: rewards of 0 or 1 at costs that follow Beta distributions."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -18,19 +16,18 @@ class Clicks(Problem):
     Parameters
     ----------
     reward : ndarray
-        The chance of a reward of 1, an arm; 0 will do, where a Beta distribution would not.
+        The probability of a reward of 1 of each arm; unlike with a Beta distribution it may be 0.
     alpha, beta : ndarray
         The two parameters of each arm's cost.
     name : str
         What tables call the problem.
     """
 
+    parameter_names = ("reward", "alpha", "beta")
+
     def __init__(self, reward: Floats, alpha: Floats, beta: Floats, name: str = "") -> None:
         super().__init__(reward, alpha / (alpha + beta), name)
         self.alpha, self.beta = alpha, beta
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"reward": self.reward, "alpha": self.alpha, "beta": self.beta}
 
     def _draw(self, rng: np.random.Generator, arms: Arms, size: int) -> Draws:
         shape = (arms.size, size)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +22,7 @@ class Empirical(Problem):
     Parameters
     ----------
     tables : sequence of array_like of shape (m, 2)
-        A table an arm, a row an observation: reward, cost. Lengths may differ.
+        One table per arm, one row per observation: reward, cost. Lengths may differ.
     reward_range, cost_range : (float, float)
         The smallest and largest value possible, 0 or more. Values are divided by the upper end
         (not shifted: that would change the reward per cost).
@@ -42,6 +41,8 @@ class Empirical(Problem):
     [(0.25, 0.25), (0.25, 0.25), (0.25, 0.25)]
     """
 
+    parameter_names = ("tables",)
+
     def __init__(
         self,
         tables: Sequence[ArrayLike],
@@ -49,18 +50,18 @@ class Empirical(Problem):
         cost_range: Range = (0.0, 1.0),
         name: str = "",
     ) -> None:
-        ranges = {"reward": _range("reward", reward_range), "cost": _range("cost", cost_range)}
-        self.tables = [_table(arm, table, ranges) for arm, table in enumerate(tables)]
+        ranges = {
+            "reward": _check_range("reward", reward_range),
+            "cost": _check_range("cost", cost_range),
+        }
+        self.tables = [_scale_table(arm, table, ranges) for arm, table in enumerate(tables)]
         if not self.tables:
-            raise InvalidInput("give a table of (reward, cost) pairs an arm, got none")
+            raise InvalidInput("give a table of (reward, cost) pairs for each arm, got none")
         means = np.array([table.mean(axis=0) for table in self.tables])
         super().__init__(means[:, 0], means[:, 1], name)
         self._lengths = np.array([len(table) for table in self.tables])
         self._starts = np.cumsum(self._lengths) - self._lengths
         self._pairs = np.concatenate(self.tables)
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"tables": self.tables}
 
     def _draw(self, rng: np.random.Generator, arms: Arms, size: int) -> Draws:
         rows = rng.integers(0, self._lengths[arms, None], size=(arms.size, size))
@@ -68,7 +69,7 @@ class Empirical(Problem):
         return self._pairs[rows, 0], self._pairs[rows, 1]
 
 
-def _range(what: str, given: Range) -> Range:
+def _check_range(what: str, given: Range) -> Range:
     shape, (ends,) = broadcast_columns(**{f"{what}_range": given})
     if shape != (2,) or not 0.0 <= ends[0] < ends[1]:
         raise InvalidInput(
@@ -78,11 +79,11 @@ def _range(what: str, given: Range) -> Range:
     return float(ends[0]), float(ends[1])
 
 
-def _table(arm: int, given: ArrayLike, ranges: dict[str, Range]) -> Floats:
+def _scale_table(arm: int, given: ArrayLike, ranges: dict[str, Range]) -> Floats:
     shape, (flat,) = broadcast_columns(**{f"the table of arm {arm}": given})
     if len(shape) != 2 or shape[1] != 2 or not shape[0]:
         raise InvalidInput(
-            f"the table of arm {arm} must have a (reward, cost) pair a row, got shape {shape}"
+            f"the table of arm {arm} must have a (reward, cost) pair in each row, got shape {shape}"
         )
     table = flat.reshape(shape)
     for column, (what, (low, high)) in enumerate(ranges.items()):

@@ -15,13 +15,13 @@ __all__ = ["GeneralizedBernoulli"]
 
 
 class GeneralizedBernoulli(Problem):
-    """Arms whose rewards and costs take the values 0, 1/(m-1), …, 1 with given chances.
+    """Arms whose rewards and costs take the values 0, 1/(m-1), …, 1 with given probabilities.
 
     Parameters
     ----------
     reward_weights, cost_weights : array_like of shape (K, m)
-        A row an arm, a column a value: column ``j`` is ``j / (m - 1)``. Rows are divided by their
-        sums, so counts will do. Rewards and costs may have different ``m``.
+        One row per arm, one column per value: column ``j`` is ``j / (m - 1)``. Rows are divided by
+        their sums, so that counts may be given. Rewards and costs may have different ``m``.
     name : str
         What tables call the problem.
     mean_factor : float
@@ -45,12 +45,12 @@ class GeneralizedBernoulli(Problem):
         *,
         mean_factor: float = 1.0,
     ) -> None:
-        self.reward_weights = _chances("reward_weights", reward_weights)
-        self.cost_weights = _chances("cost_weights", cost_weights)
+        self.reward_weights = _check_weights("reward_weights", reward_weights)
+        self.cost_weights = _check_weights("cost_weights", cost_weights)
         if len(self.reward_weights) != len(self.cost_weights):
             raise InvalidInput(
                 f"reward_weights has {len(self.reward_weights)} arms, cost_weights"
-                f" {len(self.cost_weights)}; give a row an arm to both"
+                f" {len(self.cost_weights)}; give both a row per arm"
             )
         if not 0.0 < mean_factor <= 1.0:
             raise InvalidInput(f"mean_factor must be in (0, 1], got {mean_factor!r}")
@@ -71,11 +71,11 @@ class GeneralizedBernoulli(Problem):
         return rewards, _invert(self._cost_steps[arms], rng.random((arms.size, size)))
 
 
-def _chances(name: str, weights: ArrayLike) -> Floats:
+def _check_weights(name: str, weights: ArrayLike) -> Floats:
     shape, (flat,) = broadcast_columns(**{name: weights})
     if len(shape) != 2 or shape[0] < 1 or shape[1] < 2:
         raise InvalidInput(
-            f"{name} must be a table of an arm a row and 2 values or more, got shape {shape}"
+            f"{name} must be a table of one row per arm and 2 or more values, got shape {shape}"
         )
     table = flat.reshape(shape)
     wrong = np.flatnonzero((table < 0.0).any(axis=1) | ~(table > 0.0).any(axis=1))

@@ -1,4 +1,4 @@
-"""Arms whose means change while the budget is spent: a world that does not stand still."""
+"""Arms whose means change while the budget is spent."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ _STEPS = 4096  # of the budget, to follow arms that tire
 
 
 class Nonstationary(Problem):
-    """Arms that yield all or nothing, with means that depend on the share of the budget spent.
+    """Arms that yield 0 or 1, with means that depend on the share of the budget spent.
 
-    All policies meet the same world at the same spend, so that the best arm *now* is well defined:
-    the one of the highest mean reward per mean cost. Regret adds up what each play loses against it
-    on average.
+    All policies meet the same means at the same spend, so that the best arm at a moment is well
+    defined: the one of the highest mean reward per mean cost. Regret adds up the mean loss of each
+    play against it.
 
     Parameters
     ----------
     start : array_like
         Shares of the budget at which moments begin; the first is 0.
     reward, cost : array_like
-        Mean rewards and costs, a row a moment and a column an arm.
+        Mean rewards and costs, one row per moment and one column per arm.
     fatigue : array_like, optional
         By how much each arm tires: its mean reward is multiplied by exp(-fatigue * share), with the
         share of the budget that was spent on this very arm.
     min_cost : float, optional
-        A lower bound of all mean costs, in which budgets are counted; by default the least.
+        A lower bound on all mean costs, in which budgets are counted; by default the least.
     name : str
         What tables call the problem.
 
     Examples
     --------
-    >>> world = Nonstationary([0, 0.5], reward=[[0.8, 0.3], [0.2, 0.3]], cost=[[0.5, 0.5], [0.5, 0.5]])
-    >>> world.best_at(0.1), world.best_at(0.9)
+    >>> halves = [[0.5, 0.5], [0.5, 0.5]]
+    >>> problem = Nonstationary([0, 0.5], reward=[[0.8, 0.3], [0.2, 0.3]], cost=halves)
+    >>> problem.best_at(0.1), problem.best_at(0.9)
     (0, 1)
-    >>> round(world.rate, 3)
+    >>> round(problem.rate, 3)
     1.1
     """
 
@@ -89,27 +90,27 @@ class Nonstationary(Problem):
 
     @property
     def min_cost(self) -> float:
-        """A lower bound of all mean costs at all times."""
+        """A lower bound on all mean costs at all times."""
         return self._min_cost
 
     @property
     def ratios(self) -> Floats:
-        """Mean reward per mean cost of arms that are not tired, a row a moment."""
+        """Mean reward per mean cost of arms that are not tired, one row per moment."""
         return np.asarray(self.rewards / self.costs)
 
     @property
     def rate(self) -> float:
-        """What one brings for each unit of money who always plays the best arm now."""
+        """Mean reward per unit of money when always playing the currently best arm."""
         if not self.fatigue.any():
             lengths = np.diff(np.append(self.start, 1.0))
             return float(lengths @ self.ratios.max(axis=1))
-        ratios, spent, brought = self.ratios, np.zeros(self.arms), 0.0
+        ratios, spent, earned = self.ratios, np.zeros(self.arms), 0.0
         for step in range(_STEPS):
             now = ratios[self.moment((step + 0.5) / _STEPS)] * np.exp(-self.fatigue * spent)
             arm = int(np.argmax(now))
-            brought += now[arm] / _STEPS
+            earned += now[arm] / _STEPS
             spent[arm] += 1.0 / _STEPS
-        return float(brought)
+        return float(earned)
 
     def moment(self, share: float) -> int:
         """Return the row of the means that hold once a share of the budget is spent."""
@@ -130,6 +131,6 @@ class Nonstationary(Problem):
 
     def _draw(self, rng: np.random.Generator, arms: Arms, size: int) -> Draws:
         raise InvalidInput(
-            "what an arm of a changing world yields depends on what was spent before;"
-            " play it with bursar.simulate"
+            "the outcomes of a nonstationary problem depend on what was spent before;"
+            " play it with bursar.simulate or bursar.play"
         )

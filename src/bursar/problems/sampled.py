@@ -1,4 +1,4 @@
-"""Arms drawn by a function of the user's own: any distribution, reward and cost together."""
+"""Arms whose outcomes a function of the user draws: any distribution, reward and cost together."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Sampled(Problem):
 
     Examples
     --------
-    Reward and cost may depend on each other. Here a click brings the reward and costs more:
+    Reward and cost may depend on each other. Here a click earns the reward and costs more:
 
     >>> def ad(arm, rng, size):
     ...     clicked = rng.random(size) < (0.2, 0.6)[arm]
@@ -55,6 +55,8 @@ class Sampled(Problem):
     >>> costs.tolist()
     [[0.1, 0.1, 0.5, 0.1], [0.5, 0.5, 0.1, 0.5]]
     """
+
+    parameter_names = ("reward", "cost", "sampler")
 
     def __init__(
         self, reward: ArrayLike, cost: ArrayLike, sampler: Sampler, name: str = ""
@@ -71,7 +73,7 @@ class Sampled(Problem):
     def of(
         cls, distributions: Sequence[tuple[Distribution, Distribution]], name: str = ""
     ) -> Sampled:
-        """Make a problem of a pair of frozen distributions an arm: reward and cost, independent.
+        """Make a problem of two frozen distributions per arm: reward and cost, independent.
 
         Examples
         --------
@@ -85,7 +87,7 @@ class Sampled(Problem):
             reward, cost = ([float(pair[i].mean()) for pair in pairs] for i in (0, 1))
         except (AttributeError, TypeError, ValueError) as error:
             raise InvalidInput(
-                "give a pair of frozen distributions an arm (reward, cost), with mean() and"
+                "give a pair of frozen distributions (reward, cost) for each arm, with mean() and"
                 f" rvs(size=, random_state=), got {distributions!r}"
             ) from error
 
@@ -96,9 +98,6 @@ class Sampled(Problem):
 
         return cls(reward, cost, sampler, name)
 
-    def _parameters(self) -> dict[str, Any]:
-        return {**super()._parameters(), "sampler": self.sampler}
-
     def _draw(self, rng: np.random.Generator, arms: Arms, size: int) -> Draws:
         drawn = np.empty((2, arms.size, size))
         for row, arm in enumerate(arms.tolist()):
@@ -108,11 +107,11 @@ class Sampled(Problem):
                     f"the sampler must return (rewards, costs), got {outcome!r} for arm {arm}"
                 )
             for side, what in enumerate(("reward", "cost")):
-                drawn[side, row] = _checked(what, outcome[side], arm, size)
+                drawn[side, row] = _check_outcomes(what, outcome[side], arm, size)
         return drawn[0], drawn[1]
 
 
-def _checked(what: str, values: ArrayLike, arm: int, size: int) -> Floats:
+def _check_outcomes(what: str, values: ArrayLike, arm: int, size: int) -> Floats:
     array = to_floats(f"the {what}s of arm {arm}", values)
     if array.shape != (size,):
         raise InvalidInput(
