@@ -1,7 +1,8 @@
-"""The page on less regret: python docs/less_regret.py PAPER FAMILIES GROWTH.
+"""Write the page on less regret: python docs/less_regret.py PAPER FAMILIES GROWTH.
 
-PAPER and FAMILIES are the folders of ``bursar reproduce --less-regret --data FILE`` and ``bursar
-reproduce --families``, GROWTH a file with what ``python benchmarks/growth.py`` printed.
+PAPER and FAMILIES are the results folders of ``bursar reproduce --less-regret --data FILE`` and
+``bursar reproduce --families``; GROWTH is a file with the output of
+``python benchmarks/growth.py``.
 """
 
 from __future__ import annotations
@@ -64,17 +65,17 @@ def main(paper: Path, families: Path, growth: str) -> None:
 
 
 def _answer(found: Sequence[RegretRatio]) -> str:
-    """Say which of the aims were met, one by one."""
+    """Return which of the goals were met, one by one."""
     whole = overall_ratio(found)
     worse = [row.setting for row in found if row.mean.compare_to(1.0) == "higher"]
     tails = [row.setting for row in found if row.tail.value >= 1.0]
     return "\n".join(
         [
-            "| asked for | found |  |",
+            "| goal | result |  |",
             "|---|---|---|",
             f"| mean final regret at most {TARGET:.2f} of ω*-UCB(1/4), geometric mean of"
             f" {len(found)} settings | {_words(whole)} | {_met(whole.value <= TARGET)} |",
-            f"| in no setting significantly worse | {_listed(worse)} | {_met(not worse)} |",
+            f"| significantly worse in no setting | {_listed(worse)} | {_met(not worse)} |",
             f"| 95th percentile lower in every setting | {_listed(tails, 'not in ')} |"
             f" {_met(not tails)} |",
             "| regret grows like log B | [see below](#growth-with-the-budget) | |\n",
@@ -85,27 +86,27 @@ def _answer(found: Sequence[RegretRatio]) -> str:
 
 def _verdict(won: bool) -> str:
     if won:
-        return "It won as asked for, and is the default of campaigns.\n"
+        return "It met all goals and is the default of campaigns.\n"
     return (
-        "It was to become bursar's default if it met all of them. It did not, so the default of"
-        ' campaigns is still ω*-UCB(1/4); `policy="pooled-gittins"` chooses it.\n'
+        "It would have become bursar's default if it had met all goals. It did not, so the default"
+        ' of campaigns is still ω*-UCB(1/4); `policy="pooled-gittins"` selects it.\n'
     )
 
 
 def _weak(found: Sequence[RegretRatio]) -> str:
-    """Name the settings where it does not surely win, and say so."""
+    """Name the settings where it does not clearly win."""
     unclear = [row.setting for row in found if row.mean.compare_to(1.0) == "unclear"]
     worse = [row.setting for row in found if row.mean.compare_to(1.0) == "higher"]
     tails = [row.setting for row in found if row.tail.compare_to(1.0) == "higher"]
     return "\n".join(
         [
             "## Where it does not win\n",
-            f"- Mean surely higher: {_named(worse)}. Not clear: {_named(unclear)}.",
-            f"- 95th percentile surely higher: {_named(tails)}.",
-            "- Our reading, not measured apart: these are problems of many arms, or of arms that"
-            " are nearly free, in which the best ratio is so high that one play of a wrong arm"
-            " costs as much as dozens of plays elsewhere. There the first tries of each arm are"
-            " most of the regret, and no policy here saves them.\n",
+            f"- Mean significantly higher: {_named(worse)}. Inconclusive: {_named(unclear)}.",
+            f"- 95th percentile significantly higher: {_named(tails)}.",
+            "- Our interpretation, which was not measured separately: these problems have many"
+            " arms, or arms that are nearly free, so the best ratio is so high that one play of a"
+            " wrong arm costs as much as dozens of plays elsewhere. There the first plays of each"
+            " arm are most of the regret, and no policy here avoids them.\n",
         ]
     )
 
@@ -126,18 +127,18 @@ def _made(folder: Path) -> str:
     made = json.loads((folder / "run.json").read_text())
     run, what = made["run"], made["experiment"]
     return (
-        f"{len(what['settings'])} settings, {what['repetitions']:,} repetitions, budgets of"
-        f" {what['budget_plays']:,.0f} plays at the least mean cost: {run['seconds']:,.0f} s on"
-        f" {run['cores']} cores ({run['machine']}, {run['started'][:10]}; bursar {run['bursar']},"
-        f" code {run['digest'][:8]}, seed {what['seed']}). Intervals are 95%, from resampled"
+        f"{len(what['settings'])} settings and {what['repetitions']:,} repetitions with budgets of"
+        f" {what['budget_plays']:,.0f} plays at the lowest mean cost took {run['seconds']:,.0f} s"
+        f" on {run['cores']} cores ({run['machine']}, {run['started'][:10]}; bursar {run['bursar']},"
+        f" code {run['digest'][:8]}, seed {what['seed']}). The 95% intervals come from resampled"
         " repetitions; those that do not contain 1 are bold.\n"
     )
 
 
 def _table(found: Sequence[RegretRatio], result: Any) -> str:
     lines = [
-        "| setting | ω*-UCB(1/4) | pooled Gittins | mean, ratio | 95th percentile, ratio |"
-        " median, ratio |",
+        "| setting | ω*-UCB(1/4) | pooled Gittins | ratio of means | ratio of 95th percentiles |"
+        " ratio of medians |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     for row in found:
@@ -161,29 +162,30 @@ def _words(one: Estimate) -> str:
 HEAD = """# Less regret
 
 The paper recommends ω*-UCB with ρ = 1/4, the best published policy for budgets. `pooled-gittins` is
-bursar's own. It was made to lose less than that, above all in the games that go wrong. This page
-says how it is derived, how it was chosen, and what came out.
+bursar's own policy. It was made to lose less, above all in the games that go wrong. This page
+explains how it is derived, how it was chosen, and what it achieves.
 
-<!-- written by docs/less_regret.py: change the words there -->
+<!-- written by docs/less_regret.py: change the text there -->
 """
 
 GROWTH = """## Growth with the budget
 
-A policy that knows its budget plays another game for each budget, a tenth to a hundred times the
-paper's. For growth like log B regret rises by the same amount with each factor of ten. The lower
-bound rises so, too: in the long run no policy that learns on all problems stays below its slope,
-but as long as a budget is too small to tell close arms apart regret may rise more slowly.
+A policy that knows its budget plays differently for each budget, so each is a run of its own, from
+a tenth to a hundred times the paper's. If regret grows like log B, it rises by the same amount with
+each factor of ten, and so does the lower bound: in the long run no policy that learns on all
+problems has a smaller slope. While a budget is too small to tell close arms apart, regret may rise
+more slowly.
 
 ```text
 <!-- growth -->
 ```
 
-What we read from it: where arms are told apart early (X-uniform-20) the rises are equal within
-their errors; on Bernoulli arms they grow towards the slope of the lower bound and, within their
-errors, not beyond it.
+Where arms are told apart early (X-uniform-20), the rises are equal within their errors. On
+Bernoulli arms they grow towards the slope of the lower bound and, within their errors, not beyond
+it.
 """
 
-TAIL = """## Do it again
+TAIL = """## How to repeat it
 
 ```text
 bursar reproduce --less-regret --data ads.csv --out paper  # the paper's settings
@@ -192,7 +194,7 @@ python benchmarks/growth.py > growth.txt
 python docs/less_regret.py paper families growth.txt       # this page
 ```
 
-Both commands print the ratios with their intervals, too.
+Both `bursar` commands also print the ratios with their intervals.
 """
 
 

@@ -1,7 +1,7 @@
-"""The page on the paper's reproduction, from a results folder: python docs/reproduction.py FOLDER.
+"""Write the page on the paper's reproduction: python docs/reproduction.py FOLDER.
 
-The folder is that of ``bursar reproduce --full --data ads.csv``. Pictures are copied with fewer
-colours; the density of an ad campaign is not, since it shows the ads, which are not ours to ship.
+FOLDER is the results folder of ``bursar reproduce --full --data ads.csv``. Pictures are copied with
+fewer colours, except the density of an ad campaign: it shows the ads, which are not ours to ship.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from bursar.paper.analysis.compare import compare
 from bursar.paper.analysis.games import played_settings
 from bursar.paper.analysis.shares import regret_shares
 from bursar.paper.labels import RECOMMENDED, format_label, format_short_label
+from bursar.paper.report.tables import count_verdicts
 from bursar.simulation import arrow
 
 HERE = Path(__file__).parent
@@ -53,21 +54,24 @@ def main(folder: Path) -> None:
 
 def _time(made: dict[str, Any]) -> str:
     run, experiment = made["run"], made["experiment"]
+    hours, seconds = 720, run["core_seconds"]
+    versions = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
     return (
-        f"{len(experiment['settings'])} settings, {len(experiment['policies'])} configurations,"
-        f" {experiment['repetitions']} repetitions, with figures, claims and report:"
-        f" **{run['seconds']:,.0f} s** on {run['cores']} cores ({run['core_seconds']:,.0f} core-seconds of"
-        f" play; {run['machine']}, {run['started'][:10]}). The authors' code needs about 24 hours on 30"
-        f" cores, 720 core-hours: a factor of {720 * 3600 / run['core_seconds']:,.0f} in core time.\n\n"
-        f"Versions: bursar {run['bursar']} (code {run['digest'][:8]}), Python {run['python']}, "
-        + ", ".join(f"{name} {number}" for name, number in run["versions"].items())
-        + f". Seed {experiment['seed']}; repetition *i* has the problem of the published repetition *i*.\n"
+        f"{len(experiment['settings'])} settings, {len(experiment['policies'])} configurations and"
+        f" {experiment['repetitions']} repetitions took **{run['seconds']:,.0f} s** on"
+        f" {run['cores']} cores, including figures, claims and report ({seconds:,.0f} core-seconds"
+        f" of play; {run['machine']}, {run['started'][:10]}). The authors' code needs about 24 hours"
+        f" on 30 cores, or {hours} core-hours, which is {hours * 3600 / seconds:,.0f} times as much"
+        " core time.\n\n"
+        f"Versions: bursar {run['bursar']} (code {run['digest'][:8]}), Python {run['python']},"
+        f" {versions}. Seed {experiment['seed']}; repetition *i* uses the problem of the published"
+        " repetition *i*.\n"
     )
 
 
 def _lost(result: Any) -> str:
     found = regret_shares(result, list(result.policies))
-    lines = ["| policy | lost of what was possible, mean over settings |", "|---|---:|"]
+    lines = ["| policy | share of the possible reward lost, mean over settings |", "|---|---:|"]
     for slug, share in zip(found.policies, found.shares, strict=True):
         name = format_label(slug).replace("*", "\\*")
         name = f"**{name}**" if slug == RECOMMENDED else name
@@ -93,8 +97,8 @@ def _regret(rows: list[dict[str, str]], result: Any) -> str:
             words.append(f"{mean:,.0f} / {median:,.0f} / {float(row['failed_share']):.1%}")
         lines.append(f"| {setting} | " + " | ".join(words) + " |")
     return (
-        "\n## Final regret\n\nMean / median over games / share of games that failed (that lost more than a"
-        " tenth of what was possible over the last half of the budget).\n\n"
+        "\n## Final regret\n\nEach cell has the mean, the median over games, and the share of games that"
+        " failed: that lost more than a tenth of what was possible over the last half of the budget.\n\n"
         + "\n".join(lines)
         + "\n"
     )
@@ -102,7 +106,7 @@ def _regret(rows: list[dict[str, str]], result: Any) -> str:
 
 def _against(result: Any) -> str:
     lines = [
-        "| setting | ω\\*-UCB(1/4) | BTS | difference, 95% | p | lost less in | typical game |",
+        "| setting | ω\\*-UCB (1/4) | BTS | difference, 95% interval | p | lost less in | typical game |",
         "|---|---:|---:|---:|---:|---:|---|",
     ]
     for setting in played_settings(result):
@@ -113,20 +117,20 @@ def _against(result: Any) -> str:
             f" {c.typical} |"
         )
     return (
-        "\n## The recommended policy against the best of the others\n\nPaired by repetition: the same"
-        " problems, the same luck. Interval by bootstrap, p by sign flips, the typical game by Wilcoxon's"
-        " test.\n\n" + "\n".join(lines) + "\n"
+        "\n## The recommended policy against the best of the others\n\nBoth policies meet the same"
+        " problems and outcomes, so they are compared repetition by repetition. The interval is a"
+        " bootstrap interval, p is that of a sign-flip test, and the typical game is judged by"
+        " Wilcoxon's test.\n\n" + "\n".join(lines) + "\n"
     )
 
 
 def _claims(claims: list[dict[str, Any]]) -> str:
-    verdicts = [claim["verdict"] for claim in claims]
-    tally = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(sorted(verdicts)))
-    lines = [f"\n## The paper's claims\n\n{len(claims)} claims: {tally}. *Depends*: true in some"]
-    lines[0] += (
-        " settings or by some measures only, or not settled by this many repetitions. The tests and all"
-        " numbers are in `claims.json` and in the report.\n"
-    )
+    tally = ", ".join(f"{one.times} {one.word}" for one in count_verdicts(claims))
+    lines = [
+        f"\n## The paper's claims\n\n{len(claims)} claims were checked: {tally}. A claim *depends* if it"
+        " is true only in some settings or by some measures, or if this run is too small to decide."
+        " The tests and all numbers are in `claims.json` and in the report.\n"
+    ]
     section = ""
     for claim in claims:
         if claim["section"] != section:
@@ -146,39 +150,39 @@ HEAD = """# The paper, reproduced
 bursar reproduce --full --data ads.csv   # then: python docs/reproduction.py bursar-results/full
 ```
 
-runs the evaluation of Heyden et al. and writes a report. This page is made from its folder.
+The first command runs the evaluation of Heyden et al. and writes a report. The second writes this page from the results folder.
 """
 TAIL = """
 ## Figures
 
 ![Regret over the share of the budget](images/paper-regret.png)
 
-Mean regret over the share of the budget that is spent (Fig. 3). Policies that leave a panel at its top are named above it.
+Mean regret over the share of the budget spent (Fig. 3). Policies that leave a panel at its top are named above it.
 
 ![How final regret is distributed](images/paper-failures.png)
 
-Every game. A few games that stay on a wrong arm make the mean: with 100 repetitions it is unstable, and `--repetitions 1000` moves some orderings.
+The final regret of every game. A few games that stay on a wrong arm dominate the mean, so it is unstable with 100 repetitions; `--repetitions 1000` changes some of the orders.
 
 ![Sensitivity to rho](images/paper-sensitivity.png)
 
-Final regret over ρ (Fig. 4), mean with its 95% interval and median.
+Final regret over ρ (Fig. 4): the mean with its 95% interval, and the median.
 
 ![Who beat whom](images/paper-dominance.png)
 
-Who beat whom (Fig. 2): published comparisons, and those of this run.
+Who beat whom (Fig. 2), in published comparisons and in this run.
 
 ![Bounds of the ratio: violations and tightness](images/paper-coverage.png)
 
-How often a 99% bound is violated, and how loose it is (Fig. 1), with the errors of the published script corrected ([Deviations](deviations.md), rows 18 to 21); its own
-values are hollow.
+How often a 99% bound is violated, and how loose it is (Fig. 1), with the errors of the published script corrected ([Deviations](deviations.md), rows 18 to 21); hollow marks show what the
+published script computes.
 
-## What bounds the time
+## What limits the speed
 
-`benchmarks/paper.py` prints wall time, core time and plays a second by policy and setting. Three quarters of the work are the 38 ad problems; BTS, whose rivals must be drawn
-play by play, takes a quarter of all, the drawing of outcomes a sixth, and figures and report about 40 s. The aim of 4 minutes is missed; what would be needed is a tighter envelope
-for BTS's tails than Chernoff's, which has it draw arms that hardly matter, and figures drawn beside the games.
+`benchmarks/paper.py` prints wall time, core time and plays per second by policy and setting. The 38 ad problems are three quarters of the work. BTS, whose rival arms must be drawn play by play, takes
+a quarter of the total, drawing outcomes takes a sixth, and figures and report take about 40 s. The goal of 4 minutes is missed. Reaching it would need a tighter envelope for the tails of BTS than Chernoff's,
+which makes it draw arms that hardly matter, and figures that are drawn while games are played.
 
-Threads, not processes: compiled loops do not hold Python's lock, and processes load the machine code anew (`python benchmarks/paper.py --engines`).
+bursar uses threads, not processes: compiled loops release Python's lock, and each process would have to load the machine code again (`python benchmarks/paper.py --engines`).
 """
 
 if __name__ == "__main__":

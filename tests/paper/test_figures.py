@@ -427,7 +427,8 @@ def test_everything_is_drawn_the_same_twice(tmp_path):
 def test_a_scrap_of_a_result_is_drawn_and_the_rest_explained(tiny, tmp_path):
     told = {}
     drawn = draw_all(
-        tiny, tmp_path, data=tmp_path / "none.csv", coverage_rows=measure_coverage(pairs=20, sizes=(100,)),
+        tiny, tmp_path, data=tmp_path / "none.csv",
+        coverage_rows=measure_coverage(pairs=20, sizes=(100,)),
         progress=told.__setitem__,
     )  # fmt: skip
     assert {one.name for one in drawn} == {
