@@ -1,4 +1,4 @@
-"""Checks of single arguments: numbers and texts.
+"""Checks of single arguments, numbers and text; `bursar.arrays` checks arrays.
 
 Every check returns the value it accepted, converted, or raises :class:`InvalidInput` with the
 name, the requirement and the value.
@@ -12,7 +12,7 @@ from typing import Any
 
 from bursar.errors import InvalidInput
 
-__all__ = ["check_int", "check_number", "check_positive", "check_text", "printable"]
+__all__ = ["check_int", "check_number", "check_positive", "check_text", "escape_surrogates"]
 
 
 def check_number(name: str, value: Any) -> float:
@@ -38,16 +38,20 @@ def check_int(name: str, value: Any, least: int, hint: str) -> int:
 
 
 def check_text(name: str, value: str, least: int = 0, most: int = 1000) -> str:
-    """Return a text that a log can keep; refuse what is no text, too long or not UTF-8."""
-    if not isinstance(value, str) or not least <= len(value) <= most or printable(value) != value:
-        raise InvalidInput(f"{name} must be a text of {least} to {most} characters, got {value!r}")
+    """Return text that a log can store: of some length, and valid as UTF-8."""
+    if (
+        not isinstance(value, str)
+        or not least <= len(value) <= most
+        or escape_surrogates(value) != value
+    ):
+        raise InvalidInput(f"{name} must be text of {least} to {most} characters, got {value!r}")
     return value
 
 
-def printable(text: str) -> str:
-    r"""Return a text in which what UTF-8 cannot write is escaped.
+def escape_surrogates(text: str) -> str:
+    r"""Return text with everything escaped that UTF-8 cannot encode.
 
-    >>> printable("half a pair: " + chr(0xD83D))
+    >>> escape_surrogates("half a pair: " + chr(0xD83D))
     'half a pair: \\ud83d'
     """
     return text.encode(errors="backslashreplace").decode()

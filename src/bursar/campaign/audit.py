@@ -18,7 +18,7 @@ from bursar.campaign.holds import ask
 from bursar.campaign.records import day_of
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
-from bursar.campaign.views import View
+from bursar.campaign.views import CampaignView
 from bursar.errors import BursarError, CannotAnswer, CorruptLedger, NewerSchema, UnknownDecision
 from bursar.ledger import Event, Store, encode_event_body
 from bursar.ledger.chain import check_chain
@@ -35,7 +35,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verification(View):
+class Verification(CampaignView):
     """A log that was found to be right.
 
     Attributes

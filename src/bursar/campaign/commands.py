@@ -146,7 +146,7 @@ def decision_command(decision: str) -> Command:
 
 def _check_new_id(given: str) -> str:
     if not isinstance(given, str) or not 1 <= len(given) <= 128 or not given.isprintable():
-        raise InvalidInput(f"id must be a text of 1 to 128 printable characters, got {given!r}")
+        raise InvalidInput(f"id must be text of 1 to 128 printable characters, got {given!r}")
     return given
 
 

@@ -55,7 +55,7 @@ def create_campaign(
 ) -> None:
     """Write the first event of a campaign; if it exists already, it must be the same."""
     if not isinstance(name, str) or not 1 <= len(name) <= 100 or not name.isprintable():
-        raise InvalidInput(f"name must be a text of 1 to 100 characters, got {name!r}")
+        raise InvalidInput(f"name must be text of 1 to 100 characters, got {name!r}")
     body = {
         "name": name,
         "config": config.to_body(),
@@ -85,7 +85,7 @@ def create_campaign(
 def check_arm_key(key: str) -> str:
     """Return the key of an arm; refuse what people could not read."""
     if not isinstance(key, str) or not 1 <= len(key) <= 128 or not key.isprintable():
-        raise InvalidInput(f"an arm's key must be a text of 1 to 128 characters, got {key!r}")
+        raise InvalidInput(f"an arm's key must be text of 1 to 128 characters, got {key!r}")
     return key
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from bursar.errors import BursarError, InvalidInput
 from bursar.money import Amount, Coin
-from bursar.validation import printable
+from bursar.validation import escape_surrogates
 
 if TYPE_CHECKING:
     from bursar.campaign.records import DecisionRecord
@@ -168,7 +168,7 @@ class DecisionBlock:
     @staticmethod
     def reason(error: BaseException) -> str:
         """Return why a decision is voided whose block raised."""
-        return printable(f"{type(error).__name__}: {error}"[:200])
+        return escape_surrogates(f"{type(error).__name__}: {error}"[:200])
 
     @contextmanager
     def keep_error(self, error: BaseException) -> Iterator[None]:

@@ -16,7 +16,7 @@ from bursar.campaign.audit import PastAsk, among_of, replay_ask, state_before
 from bursar.campaign.learner import CampaignLearner
 from bursar.campaign.records import Balance, day_of
 from bursar.campaign.state import State
-from bursar.campaign.views import ArmView, View, make_arm_views
+from bursar.campaign.views import ArmView, CampaignView, make_arm_views
 from bursar.formatting import format_number, format_percent, join_words, pluralize
 from bursar.ledger import Store
 from bursar.policies import Policy, kernels
@@ -66,7 +66,7 @@ class Option:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Explanation(View):
+class Explanation(CampaignView):
     """A decision and what was known when it was made.
 
     Attributes

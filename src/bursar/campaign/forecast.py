@@ -28,7 +28,7 @@ from bursar.arrays import Floats
 from bursar.campaign.events import ASKED, LAPSED, RELEASED, VOIDED
 from bursar.campaign.records import ArmChange, changes_of
 from bursar.campaign.transaction import Transaction
-from bursar.campaign.views import Statistics, View, make_statistics
+from bursar.campaign.views import CampaignView, Statistics, make_statistics
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
 from bursar.formatting import format_money, format_number, join_words, pluralize
@@ -57,7 +57,7 @@ _MOST_CHANGES = 3  # arms that changed, with a sentence each
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Forecast(View):
+class Forecast(CampaignView):
     """What to expect if things go on as in the last 7 days, with 90% intervals.
 
     Attributes

@@ -19,7 +19,7 @@ from bursar.errors import (
     PolicyFailed,
     TooManyOpen,
 )
-from bursar.validation import printable
+from bursar.validation import escape_surrogates
 
 __all__ = ["affordable", "ask"]
 
@@ -145,7 +145,7 @@ def _choose(state: State, allowed: list[int] | None) -> tuple[int, float | None,
             raise IndexError(f"there is no arm {arm} to choose")
     except Exception as error:  # a policy may be anyone's code; money must stay safe
         arm = everyone[int(learner.uniform(seq)[1] * len(everyone))]
-        return arm, None, printable(f"{type(error).__name__}: {error}"[:200])
+        return arm, None, escape_surrogates(f"{type(error).__name__}: {error}"[:200])
     if explore == 0.0:
         return arm, base, None
     chosen = everyone[int(which * len(everyone))] if draw < explore else arm

@@ -23,7 +23,7 @@ __all__ = [
     "ArmView",
     "Statistics",
     "Status",
-    "View",
+    "CampaignView",
     "make_arm_views",
     "make_statistics",
     "make_status",
@@ -33,7 +33,7 @@ __all__ = [
 _Z = z_from_alpha(0.05)
 
 
-class View:
+class CampaignView:
     """A record that a campaign returns; its fields are the members of its JSON."""
 
     def as_dict(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class View:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Status(View):
+class Status(CampaignView):
     """A campaign at one moment; all numbers belong together.
 
     Attributes
@@ -142,7 +142,7 @@ def make_status(state: State, now: int) -> Status:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ArmView(View):
+class ArmView(CampaignView):
     """An arm of a campaign.
 
     Attributes

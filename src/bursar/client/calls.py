@@ -115,7 +115,7 @@ class CampaignCalls:
         if own is not None and (
             not isinstance(own, str) or not 1 <= len(own) <= 128 or not own.isprintable()
         ):
-            raise InvalidInput(f"id must be a text of 1 to 128 printable characters, got {own!r}")
+            raise InvalidInput(f"id must be text of 1 to 128 printable characters, got {own!r}")
         key = own or new_id()
         body = options | {"id": key}
         request = Request("POST", self.path("decisions"), self._read_decision, body)
