@@ -24,9 +24,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bursar.experiments import Experiment, ExperimentRun, full, run
-from bursar.experiments.cells import CellPart, CellTask, compute
-from bursar.experiments.runner import probe, threads
+from bursar.experiments import Experiment, ExperimentRun, full_experiment, run
+from bursar.experiments.cells import Cell, CellResult, compute_cell
+from bursar.experiments.runner import make_thread_engine, time_probe
 from bursar.settings.facebook import find_file, find_kept_file
 from bursar.simulation.match import warm_up
 
@@ -40,7 +40,7 @@ def main() -> None:
     if data is not None or find_kept_file() is not None:
         data = str(find_file(data))
     repetitions = 100 if options.full else options.repetitions
-    what = full(data, repetitions, all_policies=options.all_policies)
+    what = full_experiment(data, repetitions, all_policies=options.all_policies)
     warm_up(what.plan.policies)
     begun, used = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory() as place:
@@ -94,15 +94,15 @@ def _table(outcome: ExperimentRun, key: str) -> Table:
 
 def _engines() -> Table:
     """Threads beside processes, which load machine code anew and send their results back."""
-    what = full(repetitions=6)
+    what = full_experiment(repetitions=6)
     table = Table("engine", "seconds", box=None)
     pool = ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"))
 
-    def processes(given: Experiment, todo: Iterable[CellTask], stop: Any) -> Iterator[CellPart]:
-        for future in as_completed([pool.submit(compute, given, task) for task in todo]):
+    def processes(given: Experiment, cells: Iterable[Cell], stop: Any) -> Iterator[CellResult]:
+        for future in as_completed([pool.submit(compute_cell, given, cell) for cell in cells]):
             yield future.result()
 
-    for name, engine in (("threads", threads()), ("processes", processes), ("threads", threads()),
+    for name, engine in (("threads", make_thread_engine()), ("processes", processes), ("threads", make_thread_engine()),
                          ("processes, warm", processes)):  # fmt: skip
         with tempfile.TemporaryDirectory() as place:
             begun = time.perf_counter()
@@ -121,7 +121,7 @@ def _write_reference(outcome: ExperimentRun, repetitions: int) -> None:
         "what": "core-seconds a repetition; 'outcomes' is their drawing",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "probe": float(f"{probe():.3g}"),
+        "probe": float(f"{time_probe():.3g}"),
         "seconds": seconds,
     }
     REFERENCE.write_text(json.dumps(content, indent=1) + "\n")

@@ -12,11 +12,19 @@ from pyarrow import parquet
 
 import bursar
 from bursar.errors import BursarError, InvalidInput
-from bursar.experiments import FINE_SHARES, experiment, full, quick, read, run, text
+from bursar.experiments import (
+    FINE_SHARES,
+    experiment,
+    format_experiment,
+    full_experiment,
+    quick_experiment,
+    read_experiment,
+    run,
+)
 from bursar.experiments.catalog import PAPER
 from bursar.experiments.cells import CellStore, code_digest, read_statements
-from bursar.experiments.runner import DRAWING, plan_run, threads
-from bursar.experiments.toml import policies_of, read_code
+from bursar.experiments.runner import DRAWING, make_thread_engine, plan_run
+from bursar.experiments.toml import load_policies, read_code
 from bursar.simulation import arrow
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_policy.py"
@@ -51,18 +59,18 @@ def written(tmp_path, body, name="mine.toml"):
 
 
 def test_the_papers_grid_is_24_configurations_on_9_settings_without_the_ads():
-    grid = full().plan
+    grid = full_experiment().plan
     assert (len(grid.policies), len(grid.settings), grid.repetitions) == (24, 9, 100)
     assert grid.budget_plays == 150_000
     assert len({str(p) for p in grid.policies}) == 24
-    more = full(all_policies=True).plan
+    more = full_experiment(all_policies=True).plan
     names = {str(p).partition(":")[0] for p in more.policies}
     forgetful = {slug for slug in bursar.POLICIES if slug.startswith(("sw-", "d-"))}
     assert names == set(bursar.POLICIES) - forgetful  # they are for worlds that change
 
 
 def test_the_quick_grid_is_part_of_what_the_package_has():
-    grid = quick().plan
+    grid = quick_experiment().plan
     assert set(PAPER) & {str(p) for p in grid.policies}
     assert "uniform" in {str(p) for p in grid.policies}
     assert len(grid.settings) == 9
@@ -71,14 +79,14 @@ def test_the_quick_grid_is_part_of_what_the_package_has():
 @pytest.mark.parametrize(
     "what",
     [
-        full(repetitions=3, seed=7),
+        full_experiment(repetitions=3, seed=7),
         small(shares=(0.5, 1.0), overspend="never"),
         small(budget=12.5, budget_plays=150_000),
     ],
     ids=["full", "shares", "budget"],
 )
 def test_an_experiment_that_is_written_reads_back(what, tmp_path):
-    again = read(written(tmp_path, text(what)))
+    again = read_experiment(written(tmp_path, format_experiment(what)))
     assert again == what
 
 
@@ -102,7 +110,7 @@ def test_a_file_has_the_fields_of_simulate(tmp_path):
         cost_beta = [1.0]
         """,
     )
-    what = read(path)
+    what = read_experiment(path)
     assert (what.name, what.title, what.plan.shares) == ("mine", "Two ads", FINE_SHARES)
     assert [p.name for p in what.plan.settings][:2] == ["S-GBr-10:authors", "two ads"]
     result = run(what.but(budget_plays=200), tmp_path / "out").result
@@ -135,7 +143,7 @@ def test_a_file_has_the_fields_of_simulate(tmp_path):
         ),
         (
             'policies = "bts"\nsettings = ["S-Br-10"]\n',
-            "mine.toml, line 1: policies must be a list of texts, got 'bts'",
+            "mine.toml, line 1: policies must be a list of strings, got 'bts'",
         ),
         (
             'policies = ["bts"]\nsettings = ["S-Br-10"]\nbudget_plays = -5\n',
@@ -152,7 +160,7 @@ def test_a_file_has_the_fields_of_simulate(tmp_path):
         ),
         (
             'name = "a/b"\npolicies = ["bts"]\nsettings = ["S-Br-10"]\n',
-            "mine.toml, line 1: name must be made of letters, digits, '-', '_' and '.', got 'a/b'",
+            "mine.toml, line 1: name must consist of letters, digits, '-', '_' and '.', got 'a/b'",
         ),
         (
             'settings = ["S-Br-10"]\n',
@@ -169,11 +177,11 @@ def test_a_file_has_the_fields_of_simulate(tmp_path):
         ),
         (
             'policies = ["bts"]\n[[problems]]\nreward = [0.5]\n',
-            "mine.toml, line 2: problem 'problem 1' misses cost",
+            "mine.toml, line 2: problem 'problem 1' lacks cost",
         ),
         (
             'policies = ["bts"]\nbudget = 3\nbudget_plays = 4\nsettings = ["S-Br-10"]\n',
-            "mine.toml, line 2: give budget or budget_plays, not both",
+            "mine.toml, line 2: set budget or budget_plays, not both",
         ),
         (
             'policies = ["bts"]\n[[problems]]\ndistribution = "Gauss"\n',
@@ -184,15 +192,15 @@ def test_a_file_has_the_fields_of_simulate(tmp_path):
 )
 def test_what_cannot_be_is_refused_with_its_line(body, message, tmp_path):
     with pytest.raises(InvalidInput) as caught:
-        read(written(tmp_path, body))
+        read_experiment(written(tmp_path, body))
     assert str(caught.value) == message
 
 
 def test_what_is_no_toml_is_refused_with_its_line(tmp_path):
     with pytest.raises(InvalidInput, match=r"mine.toml: not TOML, .*line 2"):
-        read(written(tmp_path, "name = 'x'\npolicies = [bts]\n"))
+        read_experiment(written(tmp_path, "name = 'x'\npolicies = [bts]\n"))
     with pytest.raises(BursarError, match="no file"):
-        read(tmp_path / "absent.toml")
+        read_experiment(tmp_path / "absent.toml")
 
 
 # running
@@ -273,7 +281,9 @@ def test_what_a_killed_run_was_writing_is_removed_later(tmp_path):
 
 
 def test_the_number_of_threads_does_not_matter(tmp_path):
-    one, three = (run(small(), tmp_path / str(j), engine=threads(j)).result for j in (1, 3))
+    one, three = (
+        run(small(), tmp_path / str(j), engine=make_thread_engine(j)).result for j in (1, 3)
+    )
     assert arrow.table(one).equals(arrow.table(three))
 
 
@@ -284,8 +294,8 @@ def test_a_stopped_run_keeps_what_is_done_evenly_over_settings(tmp_path):
         asked.append(1)
         return len(asked) > 4
 
-    partial = run(small(repetitions=10), tmp_path, engine=threads(1), stop=stop)
-    assert not partial.whole
+    partial = run(small(repetitions=10), tmp_path, engine=make_thread_engine(1), stop=stop)
+    assert not partial.is_complete
     assert 0 < partial.counts.done < 20
     counts = np.bincount(partial.result.setting)
     assert abs(int(counts[0]) - int(counts[1])) <= 2
@@ -321,7 +331,7 @@ def fickle(tmp_path):
         'policies = ["fickle", "m-ucb"]\nsettings = ["S-Br-10"]\nrepetitions = 3\n'
         'budget_plays = 500\npolicy_files = ["fickle.py"]\n'
     )
-    return read(written(tmp_path, body))
+    return read_experiment(written(tmp_path, body))
 
 
 def test_a_failure_keeps_traceback_and_seed_and_the_rest_goes_on(fickle, tmp_path, monkeypatch):
@@ -355,7 +365,7 @@ def test_a_failure_keeps_traceback_and_seed_and_the_rest_goes_on(fickle, tmp_pat
 
 def test_a_policy_file_joins_the_policies_and_its_content_is_in_the_key(tmp_path):
     code = read_code([EXAMPLE])
-    mine, other = policies_of(["optimist:hope=2", "bts"], code)
+    mine, other = load_policies(["optimist:hope=2", "bts"], code)
     assert (str(mine), str(other)) == ("optimist:hope=2", "bts")
     what = small(policies=(mine,), settings=["S-Br-10"], repetitions=1)
     ours = experiment("own", code=code, policies=(mine,), settings=["S-Br-10"], repetitions=1,
@@ -373,13 +383,13 @@ def test_a_policy_file_joins_the_policies_and_its_content_is_in_the_key(tmp_path
     [
         ("1/0", "bad.py cannot be run: ZeroDivisionError: division by zero"),
         ("x = 1", "defines no policy; see examples/my_policy.py"),
-        (FICKLE.replace('"fickle"', '"bts"'), "the policy name 'bts' is taken; give yours another"),
+        (FICKLE.replace('"fickle"', '"bts"'), "the policy name 'bts' is taken; choose another"),
     ],
 )
 def test_policy_files_that_cannot_be_used(source, message, tmp_path):
     path = tmp_path / "bad.py"
     path.write_text(source)
     with pytest.raises(InvalidInput, match=message):
-        policies_of(["bts"], read_code([path]))
+        load_policies(["bts"], read_code([path]))
     with pytest.raises(InvalidInput, match="cannot read"):
         read_code([tmp_path / "absent.py"])

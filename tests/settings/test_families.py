@@ -12,7 +12,12 @@ from typer.testing import CliRunner
 import bursar
 from bursar.cli import app
 from bursar.errors import InvalidInput, UnknownSetting
-from bursar.experiments import families_experiment, less_regret_experiment, read, text
+from bursar.experiments import (
+    families_experiment,
+    format_experiment,
+    less_regret_experiment,
+    read_experiment,
+)
 from bursar.settings import SETTINGS
 from bursar.settings.families import (
     FAMILIES,
@@ -200,8 +205,8 @@ def test_the_experiments_have_the_papers_settings_and_all_families(tmp_path):
     assert len(without.plan.settings) == len(todo.settings) - 2
     assert (without.plan.repetitions, without.plan.seed) == (3, 5)
     path = tmp_path / "again.toml"
-    path.write_text(text(without))
-    assert read(path) == without
+    path.write_text(format_experiment(without))
+    assert read_experiment(path) == without
 
 
 def test_the_quick_ones_are_small_and_leave_held_out_families_alone():

@@ -23,16 +23,22 @@ from bursar.experiments import (
     ExperimentRun,
     experiment,
     families_experiment,
-    full,
+    full_experiment,
     less_regret_experiment,
     nonstationary_experiment,
-    quick,
+    quick_experiment,
     run,
 )
 from bursar.experiments.cells import CellStore
-from bursar.experiments.dask import run_on_cluster
-from bursar.experiments.runner import Engine, RunPlan, estimate_seconds, plan_run, threads
-from bursar.experiments.toml import policies_of, read
+from bursar.experiments.dask import make_dask_engine
+from bursar.experiments.runner import (
+    Engine,
+    RunPlan,
+    estimate_seconds,
+    make_thread_engine,
+    plan_run,
+)
+from bursar.experiments.toml import load_policies, read_experiment
 from bursar.extras import import_extra
 from bursar.files import make_folder
 from bursar.formatting import format_elapsed
@@ -72,7 +78,7 @@ class ExperimentOverrides:
         fields = {"repetitions": self.repetitions, "seed": self.seed, "budget": self.budget}
         changed: dict[str, Any] = {k: value for k, value in fields.items() if value is not None}
         if self.policies:
-            changed["policies"] = policies_of(self.policies, what.code)
+            changed["policies"] = load_policies(self.policies, what.code)
         return what.but(**changed)
 
 
@@ -91,8 +97,8 @@ def paper_experiment(
         raise InvalidInput("--all-policies goes with --full; --quick has the main ones")
     data = _ads(data)
     if want_full:
-        return full(data, repetitions or 100, seed, all_policies)
-    return quick(data, repetitions or 30, seed)
+        return full_experiment(data, repetitions or 100, seed, all_policies)
+    return quick_experiment(data, repetitions or 30, seed)
 
 
 def reproduce_changing(
@@ -145,7 +151,7 @@ def run_file(
     file: Path, changes: ExperimentOverrides, options: Callable[[str], RunOptions]
 ) -> None:
     """Run the experiment of a TOML file; the paper's claims are checked if it has its settings."""
-    what = changes.apply(read(file))
+    what = changes.apply(read_experiment(file))
     names = [getattr(place, "name", "") for place in what.plan.settings]
     run_experiment(what, options(what.name), about_paper=any(name in SETTINGS for name in names))
 
@@ -201,7 +207,7 @@ def run_ads(
         "".join(c if c.isalnum() or c in "-_." else "-" for c in Path(path).stem),
         f"Your ads: {Path(path).name}",
         ads={"file": str(Path(path).resolve()), **read},
-        policies=policies_of(changes.policies or _PLAYERS, ()),
+        policies=load_policies(changes.policies or _PLAYERS, ()),
         settings=export.settings,
         repetitions=changes.repetitions or 100,
         seed=changes.seed or 0,
@@ -312,10 +318,10 @@ class RunOptions:
     def engine(self) -> Engine:
         """Return where units are computed."""
         if self.dask is None:
-            return threads(self.jobs)
+            return make_thread_engine(self.jobs)
         if self.jobs is not None:
             raise InvalidInput("give --jobs or --dask, not both: a cluster has its own workers")
-        return run_on_cluster(self.dask)
+        return make_dask_engine(self.dask)
 
     @property
     def workers(self) -> int:
@@ -334,16 +340,16 @@ def run_experiment(
     """Run an experiment, write its folder, and print where the report is."""
     engine = options.engine()
     store = CellStore(options.out)
-    work = plan_run(what, store, options.rerun_failed, options.force)
+    plan = plan_run(what, store, options.rerun_failed, options.force)
     if options.dry_run:
-        _tell(what, work, options)
+        _tell(what, plan, options)
         return
     folder = import_extra("bursar.paper.report.build")  # before hours of play
     make_folder(options.out)
     started, clock = datetime.now(UTC), time.monotonic()
     with interruptible() as stop, ProgressDisplay() as watch:
-        outcome = run(what, options.out, engine=engine, work=work, stop=stop, progress=watch)
-        if stop() and not outcome.whole:
+        outcome = run(what, options.out, engine=engine, plan=plan, stop=stop, progress=watch)
+        if stop() and not outcome.is_complete:
             _stopped(outcome)
     record = folder.RunRecord(_command(), started, clock, _engine_words(options))
     with show_activity() as progress:
@@ -354,17 +360,17 @@ def run_experiment(
     _end(outcome, facts, options, time.monotonic() - clock)
 
 
-def _tell(what: Experiment, work: RunPlan, options: RunOptions) -> None:
+def _tell(what: Experiment, plan: RunPlan, options: RunOptions) -> None:
     """Print what would run and how long it would take, and run nothing."""
-    core = estimate_seconds(what, work)
+    core = estimate_seconds(what, plan)
     wall = core / options.workers
-    cached = len(work.every) - len(work.missing) - len(work.failed)
+    cached = len(plan.every) - len(plan.missing) - len(plan.failed)
     facts = {
         "experiment": what.name,
-        "units": len(work.every),
-        "to_compute": len(work.missing),
+        "units": len(plan.every),
+        "to_compute": len(plan.missing),
         "cached": cached,
-        "failed_earlier": len(work.failed),
+        "failed_earlier": len(plan.failed),
         "core_seconds": round(core, 1),
         "seconds": round(wall, 1),
         "cores": options.workers,
@@ -377,11 +383,11 @@ def _tell(what: Experiment, work: RunPlan, options: RunOptions) -> None:
     out = console()
     out.print(
         f"{what.name}: {len(todo.settings)} settings x {len(todo.policies)} policies x"
-        f" {todo.repetitions} repetitions, in {len(work.every)} units",
+        f" {todo.repetitions} repetitions, in {len(plan.every)} units",
         highlight=False,
     )
     out.print(
-        f"to compute: {len(work.missing)}, cached: {cached}, failed earlier: {len(work.failed)}",
+        f"to compute: {len(plan.missing)}, cached: {cached}, failed earlier: {len(plan.failed)}",
         highlight=False,
     )
     out.print(

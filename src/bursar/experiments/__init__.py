@@ -1,15 +1,15 @@
-"""Experiments as data: declared, run in units that survive, kept as Parquet parts."""
+"""Experiments: grids of settings, policies and repetitions, run so that they can be resumed."""
 
+from bursar.experiments.base import FINE_SHARES, Experiment, experiment
 from bursar.experiments.catalog import (
     families_experiment,
-    full,
+    full_experiment,
     less_regret_experiment,
     nonstationary_experiment,
-    quick,
+    quick_experiment,
 )
-from bursar.experiments.experiment import FINE_SHARES, Experiment, experiment
 from bursar.experiments.runner import ExperimentRun, run
-from bursar.experiments.toml import read, text
+from bursar.experiments.toml import format_experiment, read_experiment
 
 __all__ = [
     "FINE_SHARES",
@@ -17,11 +17,11 @@ __all__ = [
     "ExperimentRun",
     "experiment",
     "families_experiment",
-    "full",
+    "format_experiment",
+    "full_experiment",
     "less_regret_experiment",
     "nonstationary_experiment",
-    "quick",
-    "read",
+    "quick_experiment",
+    "read_experiment",
     "run",
-    "text",
 ]

@@ -1,15 +1,14 @@
-"""The paper's evaluation as data (Heyden et al. 2024, Sec. 5): its grid, in two sizes."""
+"""The experiments of the package: the paper's evaluation (Heyden et al. 2024, Sec. 5) and others."""
 
 from __future__ import annotations
 
 from importlib.resources import as_file, files
 
-from bursar.experiments.experiment import Experiment, experiment
-from bursar.experiments.toml import read
-from bursar.problems import Problem
+from bursar.experiments.base import Experiment, experiment
+from bursar.experiments.toml import read_experiment
 from bursar.settings import list_settings
 from bursar.settings.families import FamilySetting
-from bursar.simulation.result import Data, Place
+from bursar.simulation.result import Data
 
 __all__ = [
     "ALSO",
@@ -18,17 +17,17 @@ __all__ = [
     "PAPER",
     "RHOS",
     "families_experiment",
-    "full",
+    "full_experiment",
     "less_regret_experiment",
     "nonstationary_experiment",
-    "quick",
+    "quick_experiment",
 ]
 
 RHOS = tuple(2.0**i for i in range(-6, 2))
 COMPETITORS = (
     "bts", "ucb-sc-plus", "budget-ucb", "b-greedy", "c-ucb", "i-ucb", "m-ucb", "ucb-b2",
 )  # fmt: skip
-"""Policies of others in the paper's figures; ucb-b2 in the version of KDD '24."""
+"""The competitors in the paper's figures; ucb-b2 in the version of KDD '24."""
 PAPER = (
     *(f"omega-ucb:rho={rho}" for rho in RHOS),
     *(f"omega-star-ucb:rho={rho}" for rho in RHOS),
@@ -43,59 +42,44 @@ ALSO = (
     "kl-ucb-sc-plus", "eps-first", "kube", "fractional-kube", "ucb-bv1", "ucb-bv2", "pd-bwk",
     "mrcb", "pooled-gittins", "uniform",
 )  # fmt: skip
-"""The other policies of the package: those that the paper names but did not play, and ours."""
+"""The other policies of the package: those that the paper names but did not run, and bursar's."""
+_QUICK_REPETITIONS = {"changing.toml": 8, "less-regret.toml": 20, "families.toml": 20}
 
 
-def quick(data: Data = None, repetitions: int = 30, seed: int = 0) -> Experiment:
-    """Return the main policies on all settings for which there is data: minutes on two cores."""
-    title = "Which policy spends a budget best? The paper in brief"
-    return _paper("quick", title, MAIN, data, repetitions, seed)
+def quick_experiment(data: Data = None, repetitions: int = 30, seed: int = 0) -> Experiment:
+    """Return the main policies on all settings that have data; it takes minutes on two cores."""
+    title = "Which policy makes the best use of a budget? The paper in brief"
+    return _make_paper_experiment("quick", title, MAIN, data, repetitions, seed)
 
 
-def full(
+def full_experiment(
     data: Data = None, repetitions: int = 100, seed: int = 0, all_policies: bool = False
 ) -> Experiment:
     """Return the paper's evaluation: 24 configurations, 100 repetitions, 11 settings.
 
-    Without ``data``, the ads, it is the nine synthetic settings. ``all_policies`` adds those which
-    the paper names but did not play, and the package's own.
+    Without ``data``, the ads, only the nine synthetic settings are run. ``all_policies`` adds those
+    that the paper names but did not run, and the package's own.
     """
     policies = (*PAPER, *ALSO) if all_policies else PAPER
-    title = "Which policy spends a budget best? The whole paper"
-    return _paper("full", title, policies, data, repetitions, seed)
+    title = "Which policy makes the best use of a budget? The whole paper"
+    return _make_paper_experiment("full", title, policies, data, repetitions, seed)
 
 
-def _paper(
+def _make_paper_experiment(
     name: str, title: str, policies: tuple[str, ...], data: Data, repetitions: int, seed: int
 ) -> Experiment:
-    places = [one for one in list_settings() if data is not None or not one.needs_data]
+    settings = [one for one in list_settings() if data is not None or not one.needs_data]
     return experiment(
-        name, title, policies=policies, settings=places, repetitions=repetitions,
+        name, title, policies=policies, settings=settings, repetitions=repetitions,
         data=data, seed=seed,
     )  # fmt: skip
-
-
-# ==== experiments.changing
-# The experiment on worlds that change: a file of the package, in two sizes.
-
-_QUICK = 8  # repetitions
 
 
 def nonstationary_experiment(
     repetitions: int | None = None, seed: int = 0, quick: bool = False
 ) -> Experiment:
-    """Return every policy on every world that changes; ``quick`` has fewer repetitions."""
-    with as_file(files("bursar.experiments").joinpath("changing.toml")) as path:
-        what = read(path)
-    if repetitions is None and quick:
-        repetitions = _QUICK
-    return what.but(repetitions=repetitions or what.plan.repetitions, seed=seed)
-
-
-# ==== experiments.less_regret
-# The experiments on less regret: files of the package, each in two sizes.
-
-_LESS_REGRET_QUICK = 20  # repetitions
+    """Return every policy on every nonstationary setting; ``quick`` has fewer repetitions."""
+    return _load_experiment("changing.toml", repetitions, seed, quick)
 
 
 def less_regret_experiment(
@@ -106,30 +90,29 @@ def less_regret_experiment(
     Without ``data``, the ads, the settings made of them are left out. ``quick`` has fewer
     repetitions.
     """
-    what = _file("less-regret.toml", repetitions, seed, quick)
-    places = what.plan.settings
+    loaded = _load_experiment("less-regret.toml", repetitions, seed, quick)
+    settings = loaded.plan.settings
     if data is None:
-        places = tuple(one for one in places if not getattr(one, "needs_data", False))
-    return what.but(settings=places, data=data)
+        settings = tuple(one for one in settings if not getattr(one, "needs_data", False))
+    return loaded.but(settings=settings, data=data)
 
 
 def families_experiment(
     repetitions: int | None = None, seed: int = 0, quick: bool = False
 ) -> Experiment:
-    """Return both policies on all families that are not the paper's.
+    """Return both policies on all families that are not from the paper.
 
     ``quick`` has fewer repetitions, and only the families on which the policy was chosen.
     """
-    what = _file("families.toml", repetitions, seed, quick)
-    return what.but(settings=tuple(filter(_chosen_on, what.plan.settings))) if quick else what
+    loaded = _load_experiment("families.toml", repetitions, seed, quick)
+    if not quick:
+        return loaded
+    families = [one for one in loaded.plan.settings if isinstance(one, FamilySetting)]
+    return loaded.but(settings=tuple(one for one in families if not one.held_out))
 
 
-def _file(name: str, repetitions: int | None, seed: int, quick: bool) -> Experiment:
+def _load_experiment(name: str, repetitions: int | None, seed: int, quick: bool) -> Experiment:
     with as_file(files("bursar.experiments").joinpath(name)) as path:
-        what = read(path)
-    usual = _LESS_REGRET_QUICK if quick else what.plan.repetitions
-    return what.but(repetitions=repetitions or usual, seed=seed)
-
-
-def _chosen_on(place: Place | Problem) -> bool:
-    return isinstance(place, FamilySetting) and not place.held_out
+        loaded = read_experiment(path)
+    default = _QUICK_REPETITIONS[name] if quick else loaded.plan.repetitions
+    return loaded.but(repetitions=repetitions or default, seed=seed)

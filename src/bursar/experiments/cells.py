@@ -1,4 +1,8 @@
-"""Units of work: one repetition of one setting, for the policies that are still missing there."""
+"""Cells: one repetition of one setting for some policies, the unit of work and of storage.
+
+The results of a cell are stored in a Parquet file that is found again by everything they depend on:
+an interrupted run continues where it stopped, and changed code never reuses old numbers.
+"""
 
 from __future__ import annotations
 
@@ -19,42 +23,44 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from bursar.arrays import Floats
-from bursar.experiments.experiment import Experiment
+from bursar.experiments.base import Experiment
 from bursar.files import replace_file
 from bursar.problems import Problem
 from bursar.simulation.simulate import rounds
 from bursar.version import __version__
 
 __all__ = [
-    "CellPart",
+    "Cell",
+    "CellResult",
     "CellStore",
-    "CellTask",
     "Failure",
     "StoredCell",
-    "cell",
+    "StoredCells",
     "code_digest",
-    "compute",
-    "digest",
+    "compute_cell",
+    "fail_cell",
+    "list_cells",
     "read_statements",
     "safe_name",
-    "tasks",
 ]
 
 _SOURCES = ("jit", "policies", "problems", "settings", "simulation")
+_HEADER = b"bursar"  # the key of a part's header in the metadata of its Parquet file
+_STALE = 3600.0  # seconds after which a part is no longer being written
 
 
-class CellTask(NamedTuple):
-    """What one unit is to compute."""
+class Cell(NamedTuple):
+    """The policies to play in one repetition of one setting."""
 
-    which: int
+    setting_index: int
     setting: str
     repetition: int
-    cell: str  # digest of all that the numbers depend on, but for the policy
+    key: str  # digest of everything that the numbers depend on, except the policy
     policies: tuple[str, ...]
 
 
 class Failure(NamedTuple):
-    """A game that could not be played, and all that is needed to repeat it."""
+    """A game that could not be played, with all that is needed to repeat it."""
 
     setting: str
     repetition: int
@@ -65,21 +71,76 @@ class Failure(NamedTuple):
     traceback: str
 
 
-class CellPart(NamedTuple):
-    """The games of a unit: problems x policies x shares x (plays, spent, regret)."""
+class CellResult(NamedTuple):
+    """The games of a cell: problems x policies x shares x (plays, spent, regret)."""
 
-    task: CellTask
+    cell: Cell
     problems: list[str]
     optima: list[float]
-    policies: list[str]  # those that did not fail
+    seconds: dict[str, float]  # of the policies that did not fail
     values: Floats
-    seconds: list[float]  # a policy
     drawing: float
     failures: list[Failure]
 
+    @property
+    def policies(self) -> list[str]:
+        """The policies that did not fail."""
+        return list(self.seconds)
 
-def digest(*parts: Any) -> str:
-    """Return a short name for content."""
+    @property
+    def plays(self) -> dict[str, int]:
+        """Plays of each policy on all problems."""
+        counts = self.values[:, :, -1, 0].sum(axis=0).astype(int).tolist()
+        return dict(zip(self.seconds, counts, strict=True))
+
+
+class StoredCell(NamedTuple):
+    """The header of a stored part: which policies of a cell it has, and their times."""
+
+    path: Path
+    cell: str
+    policies: list[str]
+    seconds: dict[str, float]
+    plays: dict[str, int]
+    drawing: float
+
+
+StoredCells = dict[tuple[str, str], StoredCell]  # by the key of a cell and the policy
+
+
+def list_cells(experiment: Experiment) -> Iterator[Cell]:
+    """Yield all cells, repetition by repetition, so that a stopped run covers settings evenly."""
+    plan = experiment.plan
+    slugs = tuple(map(str, plan.policies))
+    identities = [_identify(experiment, index) for index in range(len(plan.settings))]
+    for repetition in range(plan.repetitions):
+        # reversed: the ads take longest, and at the end they would occupy a single core
+        for index in reversed(range(len(plan.settings))):
+            name = plan.settings[index].name or "problem"
+            key = _make_key(experiment, repetition, identities[index])
+            yield Cell(index, name, repetition, key, slugs)
+
+
+def _identify(experiment: Experiment, index: int) -> str:
+    """Return a text that changes when the problems of a setting may."""
+    setting = experiment.plan.settings[index]
+    if isinstance(setting, Problem):
+        return f"{type(setting).__name__} {_digest(setting.name, setting.describe())}"
+    return setting.identity(experiment.plan.data)
+
+
+def _make_key(experiment: Experiment, repetition: int, identity: str) -> str:
+    """Return a digest of everything that the numbers of a cell depend on, except the policy."""
+    plan = experiment.plan
+    own = [(name, hashlib.sha256(content).hexdigest()) for name, content in experiment.code]
+    budget = ["money", plan.budget] if plan.budget is not None else ["plays", plan.budget_plays]
+    return _digest(
+        identity, repetition, plan.seed, budget, plan.shares, plan.overspend, code_digest(), own
+    )
+
+
+def _digest(*parts: Any) -> str:
+    """Return a short digest of values."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:20]
 
 
@@ -103,7 +164,7 @@ def read_statements(source: str) -> Iterator[str]:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):  # a lambda's body is an expression
-            node.body = [one for one in body if not _is_text(one)]  # type: ignore[attr-defined]
+            node.body = [one for one in body if not _is_docstring(one)]  # type: ignore[attr-defined]
     for statement in tree.body:
         exported = (
             isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__"
@@ -112,7 +173,7 @@ def read_statements(source: str) -> Iterator[str]:
             yield ast.dump(statement)
 
 
-def _is_text(statement: ast.stmt) -> bool:
+def _is_docstring(statement: ast.stmt) -> bool:
     return (
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Constant)
@@ -120,138 +181,108 @@ def _is_text(statement: ast.stmt) -> bool:
     )
 
 
-def cell(what: Experiment, which: int, repetition: int, identity: str) -> str:
-    """Return the key of a repetition of a setting: what its numbers depend on, but the policy."""
-    todo = what.plan
-    own = [(name, hashlib.sha256(content).hexdigest()) for name, content in what.code]
-    budget = ["money", todo.budget] if todo.budget is not None else ["plays", todo.budget_plays]
-    return digest(
-        identity, repetition, todo.seed, budget, todo.shares, todo.overspend, code_digest(), own
+def compute_cell(experiment: Experiment, cell: Cell) -> CellResult:
+    """Play the games of a cell; if one fails, its error is recorded and the others go on."""
+    plan = experiment.plan
+    policies = [policy for policy in plan.policies if str(policy) in cell.policies]
+    slugs = [str(policy) for policy in policies]
+    problems: list[str] = []
+    optima: list[float] = []
+    games: dict[str, list[Floats]] = {slug: [] for slug in slugs}
+    seconds = dict.fromkeys(slugs, 0.0)
+    drawing = 0.0
+    failures: dict[str, Failure] = {}
+    try:
+        for name, optimum, matches in rounds(plan, cell.setting_index, cell.repetition, policies):
+            problems.append(name if name not in problems else f"{name} #{len(problems)}")
+            optima.append(optimum)
+            for slug, game in zip(slugs, matches, strict=True):
+                games[slug].append(game.checkpoints)
+                seconds[slug] += game.seconds
+                drawing += game.drawing
+                if game.error is not None:
+                    failures[slug] = _make_failure(experiment, cell, slug, game.error)
+    except Exception as error:
+        return fail_cell(experiment, cell, error)
+    played = [slug for slug in slugs if slug not in failures]
+    return CellResult(
+        cell=cell,
+        problems=problems,
+        optima=optima,
+        seconds={slug: seconds[slug] for slug in played},
+        values=_stack([games[slug] for slug in played], len(plan.shares)),
+        drawing=drawing,
+        failures=list(failures.values()),
     )
 
 
-def identity_of(what: Experiment, which: int) -> str:
-    """Return a text that changes whenever the problems of a setting may."""
-    place = what.plan.settings[which]
-    if isinstance(place, Problem):
-        return f"{type(place).__name__} {digest(place.name, place.describe())}"
-    return place.identity(what.plan.data)
+def fail_cell(experiment: Experiment, cell: Cell, error: BaseException) -> CellResult:
+    """Return the result of a cell in which no game could be played."""
+    failures = [_make_failure(experiment, cell, slug, error) for slug in cell.policies]
+    return CellResult(cell, [], [], {}, _stack([], len(experiment.plan.shares)), 0.0, failures)
 
 
-def tasks(what: Experiment) -> Iterator[CellTask]:
-    """Yield all units: repetition by repetition, so that a stopped run is even over settings."""
-    todo = what.plan
-    slugs = tuple(map(str, todo.policies))
-    places = range(len(todo.settings))
-    identities = [identity_of(what, which) for which in places]
-    for repetition in range(todo.repetitions):
-        for which in reversed(places):  # the ads are the longest: last they would keep one core
-            key = cell(what, which, repetition, identities[which])
-            yield CellTask(which, todo.settings[which].name or "problem", repetition, key, slugs)
+def _stack(games: list[list[Floats]], shares: int) -> Floats:
+    """Return the games of policies as one array, by problem first."""
+    return np.stack(games, axis=1) if games else np.empty((0, 0, shares, 3))
 
 
-def compute(what: Experiment, task: CellTask) -> CellPart:
-    """Play a unit; what fails is told, and the rest goes on."""
-    chosen = [p for p in what.plan.policies if str(p) in task.policies]
-    names: list[str] = []
-    optima: list[float] = []
-    blocks: list[list[Floats]] = []
-    lost: dict[str, Failure] = {}
-    seconds = dict.fromkeys(map(str, chosen), 0.0)
-    drawing = 0.0
-
-    def failed(slug: str, error: Exception) -> None:
-        text = "".join(traceback.format_exception(error))
-        what_went = f"{type(error).__name__}: {error}"
-        seed = what.plan.seed
-        lost[slug] = Failure(task.setting, task.repetition, slug, task.cell, seed, what_went, text)
-
-    try:
-        for name, optimum, games in rounds(what.plan, task.which, task.repetition, chosen):
-            names.append(name if name not in names else f"{name} #{len(names)}")
-            optima.append(optimum)
-            blocks.append([])
-            for policy, game in zip(chosen, games, strict=True):
-                blocks[-1].append(game.checkpoints)
-                seconds[str(policy)] += game.seconds
-                drawing += game.drawing
-                if game.error is not None:
-                    failed(str(policy), game.error)
-    except Exception as error:
-        for policy in chosen:
-            failed(str(policy), error)
-    kept = [i for i, policy in enumerate(chosen) if str(policy) not in lost]
-    values = np.array([[block[i] for i in kept] for block in blocks if kept])
-    slugs = [str(chosen[i]) for i in kept]
-    shape = (len(names) if kept else 0, len(kept), len(what.plan.shares), 3)
-    return CellPart(
-        task, names, optima, slugs, values.reshape(shape),
-        [seconds[slug] for slug in slugs], drawing, list(lost.values()),
-    )  # fmt: skip
-
-
-# ==== experiments.store
-# The results folder: a Parquet part a unit, whole or not there, found again by its content.
-
-_META = b"bursar"
-_STALE = 3600.0  # seconds after which nobody writes a part any more
-
-
-class StoredCell(NamedTuple):
-    """Where the games of some policies of a unit are kept, and what they took."""
-
-    path: Path
-    cell: str
-    policies: list[str]
-    seconds: dict[str, float]
-    plays: dict[str, int]
-    drawing: float
+def _make_failure(experiment: Experiment, cell: Cell, policy: str, error: BaseException) -> Failure:
+    return Failure(
+        setting=cell.setting,
+        repetition=cell.repetition,
+        policy=policy,
+        cell=cell.key,
+        seed=experiment.plan.seed,
+        error=f"{type(error).__name__}: {error}",
+        traceback="".join(traceback.format_exception(error)),
+    )
 
 
 class CellStore:
-    """Parts and failures of experiments, in a folder that may be shared by many runs."""
+    """The stored parts and failures of experiments, in a folder that many runs may share."""
 
     def __init__(self, folder: Path) -> None:
         self.parts = folder / "parts"
         self.failed = folder / "failed"
 
-    def stored(self) -> dict[tuple[str, str], StoredCell]:
-        """Return what is kept, by cell and policy; parts that cannot be read count as missing."""
-        self._tidy()
-        found: dict[tuple[str, str], StoredCell] = {}
+    def find(self) -> StoredCells:
+        """Return the headers of all parts; those that cannot be read count as missing."""
+        self._remove_stale()
+        found: StoredCells = {}
         for path in sorted(self.parts.glob("*/*.parquet")):
             part = _read_header(path)
             if part is not None:
                 found.update({(part.cell, policy): part for policy in part.policies})
         return found
 
-    def save(self, part: CellPart) -> StoredCell | None:
-        """Keep a part and what failed in it; earlier failures of what now succeeded go."""
-        for failure in part.failures:
-            _write(self._failure_path(failure.cell, failure.policy), json.dumps(failure._asdict()))
-        for policy in part.policies:
-            self._failure_path(part.task.cell, policy).unlink(missing_ok=True)
-        if not part.policies:
+    def save(self, result: CellResult) -> StoredCell | None:
+        """Store a result and its failures; remove failures of games that now succeeded."""
+        cell = result.cell
+        for failure in result.failures:
+            with replace_file(self._failure_path(failure.cell, failure.policy)) as partial:
+                partial.write_text(json.dumps(failure._asdict()))
+        for policy in result.policies:
+            self._failure_path(cell.key, policy).unlink(missing_ok=True)
+        if not result.policies:
             return None
-        folder = self.parts / safe_name(part.task.setting)
-        name = f"{part.task.repetition:05d}-{digest(part.task.cell, part.policies)}.parquet"
-        plays = part.values[:, :, -1, 0].sum(axis=0).astype(int).tolist()
         header = {
             "bursar": __version__,
-            "cell": part.task.cell,
-            "policies": part.policies,
-            "seconds": dict(zip(part.policies, part.seconds, strict=True)),
-            "plays": dict(zip(part.policies, plays, strict=True)),
-            "drawing": part.drawing,
+            "cell": cell.key,
+            "policies": result.policies,
+            "seconds": result.seconds,
+            "plays": result.plays,
+            "drawing": result.drawing,
         }
-        table = _table(part).replace_schema_metadata({_META: json.dumps(header).encode()})
-        path = folder / name
+        table = _make_table(result).replace_schema_metadata({_HEADER: json.dumps(header).encode()})
+        name = f"{cell.repetition:05d}-{_digest(cell.key, result.policies)}.parquet"
+        path = self.parts / safe_name(cell.setting) / name
         with replace_file(path) as partial:
             parquet.write_table(table, partial, compression="zstd")
-        return _stored(path, header)
+        return _parse_header(path, header)
 
-    def failures(self) -> list[Failure]:
-        """Return what failed and was not repeated with success, in order."""
+    def load_failures(self) -> list[Failure]:
+        """Return the failures that were not repeated with success, in order."""
         found = [Failure(**json.loads(p.read_text())) for p in self.failed.glob("*.json")]
         return sorted(found)
 
@@ -259,64 +290,57 @@ class CellStore:
         """Return problems, their optima, and a block problems x shares x 3 for each policy."""
         rows = parquet.read_table(part.path)
         columns = [rows.column(name).to_numpy() for name in ("plays", "spent", "regret")]
-        policies = len(part.policies)
-        problem = rows.column("problem").combine_chunks()
-        names = problem.dictionary.to_pylist()
-        shape = (len(names), policies, -1, 3)
+        names = rows.column("problem").combine_chunks().dictionary.to_pylist()
+        shape = (len(names), len(part.policies), -1, 3)
         values = np.column_stack([c.astype(np.float64) for c in columns]).reshape(shape)
         optima = rows.column("optimum").to_numpy().reshape(len(names), -1)[:, 0].tolist()
         return names, optima, {slug: values[:, i] for i, slug in enumerate(part.policies)}
 
-    def _tidy(self) -> None:
-        """Remove what a killed run was writing; not what another run may be writing now."""
+    def _remove_stale(self) -> None:
+        """Remove what a killed run was writing, but nothing that another run may be writing."""
         for path in self.parts.glob("*/.*.part.parquet"):
             with suppress(OSError):
                 if time.time() - path.stat().st_mtime > _STALE:
                     path.unlink()
 
-    def _failure_path(self, cell: str, policy: str) -> Path:
-        return self.failed / f"{digest(cell, policy)}.json"
+    def _failure_path(self, key: str, policy: str) -> Path:
+        return self.failed / f"{_digest(key, policy)}.json"
 
 
-def _table(part: CellPart) -> Any:
-    problems, policies, shares, _ = part.values.shape
-    names = np.repeat(np.arange(problems, dtype=np.int32), policies * shares)
-    who = np.tile(np.repeat(np.arange(policies, dtype=np.int32), shares), problems)
-    plays, spent, regret = (part.values[..., i].ravel() for i in range(3))
+def _make_table(result: CellResult) -> Any:
+    problems, policies, shares, _ = result.values.shape
+    problem = np.repeat(np.arange(problems, dtype=np.int32), policies * shares)
+    policy = np.tile(np.repeat(np.arange(policies, dtype=np.int32), shares), problems)
+    plays, spent, regret = (result.values[..., i].ravel() for i in range(3))
     size = plays.size
     return pa.table(
         {
             "setting": pa.DictionaryArray.from_arrays(
-                np.zeros(size, np.int32), pa.array([part.task.setting])
+                np.zeros(size, np.int32), pa.array([result.cell.setting])
             ),
             # campaigns of a setting may share a name, so numbers, not names, tell them apart
-            "problem": pa.DictionaryArray.from_arrays(names, pa.array(part.problems)),
-            "repetition": np.full(size, part.task.repetition, np.int32),
-            "policy": pa.DictionaryArray.from_arrays(who, pa.array(part.policies)),
+            "problem": pa.DictionaryArray.from_arrays(problem, pa.array(result.problems)),
+            "repetition": np.full(size, result.cell.repetition, np.int32),
+            "policy": pa.DictionaryArray.from_arrays(policy, pa.array(result.policies)),
             "plays": plays.astype(np.int64),
             "spent": spent,
             "regret": regret,
-            "optimum": np.repeat(part.optima, policies * shares),
+            "optimum": np.repeat(result.optima, policies * shares),
         }
     )
 
 
 def _read_header(path: Path) -> StoredCell | None:
     try:
-        return _stored(path, json.loads(parquet.read_schema(path).metadata[_META]))
+        return _parse_header(path, json.loads(parquet.read_schema(path).metadata[_HEADER]))
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
-        return None  # cut off by a full disk or a lost machine
+        return None  # truncated by a full disk or a lost machine
 
 
-def _stored(path: Path, header: dict[str, Any]) -> StoredCell:
+def _parse_header(path: Path, header: dict[str, Any]) -> StoredCell:
     return StoredCell(path, *(header[field] for field in StoredCell._fields[1:]))
 
 
 def safe_name(name: str) -> str:
-    """Return a name that any file system takes."""
+    """Return a name that every file system accepts."""
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)[:60] or "_"
-
-
-def _write(path: Path, text: str) -> None:
-    with replace_file(path) as partial:
-        partial.write_text(text)

@@ -1,4 +1,4 @@
-"""Run an experiment: find what is there, compute what is missing, keep each unit as it ends."""
+"""Run an experiment: find what is stored, compute what is missing, store each cell as it ends."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 
 from bursar.arrays import Floats
+from bursar.experiments.base import Experiment
 from bursar.experiments.cells import (
-    CellPart,
+    Cell,
+    CellResult,
     CellStore,
-    CellTask,
     Failure,
-    StoredCell,
-    compute,
+    StoredCells,
+    compute_cell,
+    list_cells,
     safe_name,
-    tasks,
 )
-from bursar.experiments.experiment import Experiment
 from bursar.policies import policy
 from bursar.settings import setting
 from bursar.simulation.match import match, warm_up
@@ -41,90 +41,71 @@ __all__ = [
     "RunPlan",
     "Stop",
     "estimate_seconds",
+    "load_reference",
+    "make_thread_engine",
     "plan_run",
-    "probe",
-    "reference",
     "run",
-    "threads",
+    "time_probe",
 ]
 
-# ==== experiments.threads
-# The engine of one machine: threads of this process.
-#
-# Threads, because compiled loops do not hold Python's lock and share their machine code: 1.9 cores of
-# two are used, and no process has to load it anew (docs/reproduction.md has the comparison).
-
 Stop = Callable[[], bool]
-Engine = Callable[[Experiment, Iterable[CellTask], Stop], Iterator[CellPart]]
-
-
-def threads(jobs: int | None = None) -> Engine:
-    """Return the engine of this machine, with all cores unless ``jobs`` says how many."""
-    workers = workers_of(jobs)
-
-    def engine(what: Experiment, todo: Iterable[CellTask], stop: Stop) -> Iterator[CellPart]:
-        for name in what.plan.policies:
-            with suppress(Exception):  # it will fail in its units, where that is kept
-                warm_up([name])
-        return in_threads(lambda task: compute(what, task), todo, workers, stop)
-
-    return engine
-
+Engine = Callable[[Experiment, Iterable[Cell], Stop], Iterator[CellResult]]
 
 DRAWING = "outcomes"
-"""What timings call the drawing of outcomes, which no policy is to blame for."""
+"""The row of timings for the drawing of outcomes, which all policies share."""
 
 
 @dataclass
 class CellCounts:
-    """How a run stands: units of each kind, plays so far, and core-seconds by setting."""
+    """The progress of a run: cells of each kind, plays so far, and core-seconds by setting."""
 
     total: int = 0
     done: int = 0
     cached: int = 0
     failed: int = 0
     plays: int = 0
-    pending: Counter[str] = field(default_factory=Counter)  # units of each setting
-    took: dict[str, list[float]] = field(default_factory=dict)  # of each unit of a setting
+    pending: Counter[str] = field(default_factory=Counter)  # cells of each setting
+    took: dict[str, list[float]] = field(default_factory=dict)  # seconds of each cell of a setting
 
     @property
     def left(self) -> int:
-        """Units that are still to be computed."""
+        """Cells that are still to be computed."""
         return self.total - self.done - self.cached - self.failed
 
     @property
     def share_left(self) -> float:
-        """How much work is left, over what was done: units of some settings are far longer."""
-        every = [seconds for units in self.took.values() for seconds in units]
+        """The work that is left over the work done; cells of some settings take far longer."""
+        every = [seconds for cells in self.took.values() for seconds in cells]
         if not every:
             return 0.0
-        usual = float(np.mean(every))
-        means = {setting: float(np.mean(units)) for setting, units in self.took.items()}
-        left = sum(n * means.get(setting, usual) for setting, n in self.pending.items())
+        overall = float(np.mean(every))
+        means = {name: float(np.mean(cells)) for name, cells in self.took.items()}
+        left = sum(n * means.get(name, overall) for name, n in self.pending.items())
         return left / max(sum(every), 1e-9)
 
-    def add(self, part: CellPart) -> None:
-        """Count a unit that was computed."""
-        self.failed += bool(part.failures)
-        self.done += not part.failures
-        self.plays += int(part.values[:, :, -1, 0].sum())
-        self.pending[part.task.setting] -= 1
-        self.took.setdefault(part.task.setting, []).append(sum(part.seconds) + part.drawing)
+    def add(self, result: CellResult) -> None:
+        """Count a cell that was computed."""
+        name = result.cell.setting
+        self.failed += bool(result.failures)
+        self.done += not result.failures
+        self.plays += sum(result.plays.values())
+        self.pending[name] -= 1
+        self.took.setdefault(name, []).append(sum(result.seconds.values()) + result.drawing)
 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What is there and what is to do, before anything is played."""
+    """The cells of an experiment, and those that are stored, missing or failed earlier."""
 
-    every: list[CellTask]
-    missing: list[CellTask]
-    failed: list[CellTask]  # failed in an earlier run, and not to be repeated
-    have: dict[tuple[str, str], StoredCell]
+    every: list[Cell]
+    missing: list[Cell]
+    failed: list[Cell]  # failed in an earlier run, and not to be repeated
+    stored: StoredCells
 
 
 @dataclass(frozen=True)
 class ExperimentRun:
-    """What a run came to; ``result`` has what is there, even if it was stopped."""
+    """The outcome of a run; ``result`` has all stored games, even if the run was stopped."""
 
     result: Result
     counts: CellCounts
@@ -132,168 +113,184 @@ class ExperimentRun:
     timings: list[dict[str, str | int | float]] = field(repr=False)
 
     @property
-    def whole(self) -> bool:
-        """Whether no unit is left to be computed."""
+    def is_complete(self) -> bool:
+        """Whether no cell is left to be computed."""
         return self.counts.left == 0
 
 
 def plan_run(
-    what: Experiment, store: CellStore, rerun_failed: bool = False, force: bool = False
+    experiment: Experiment, store: CellStore, rerun_failed: bool = False, force: bool = False
 ) -> RunPlan:
-    """Return what a run would compute; all of it, if it is forced to."""
-    have = {} if force else store.stored()
-    lost = set() if rerun_failed else {(f.cell, f.policy) for f in store.failures()}
-    every = list(tasks(what))
+    """Return what a run would compute; with ``force``, everything."""
+    stored = {} if force else store.find()
+    failures = set() if rerun_failed else {(f.cell, f.policy) for f in store.load_failures()}
+    every = list(list_cells(experiment))
     missing, failed = [], []
-    for task in every:
-        absent = [slug for slug in task.policies if (task.cell, slug) not in have]
-        again = tuple(slug for slug in absent if (task.cell, slug) not in lost)
-        if again:
-            missing.append(task._replace(policies=again))
+    for cell in every:
+        absent = [slug for slug in cell.policies if (cell.key, slug) not in stored]
+        wanted = tuple(slug for slug in absent if (cell.key, slug) not in failures)
+        if wanted:
+            missing.append(cell._replace(policies=wanted))
         elif absent:
-            failed.append(task)
-    return RunPlan(every, missing, failed, have)
+            failed.append(cell)
+    return RunPlan(every, missing, failed, stored)
 
 
 def run(
-    what: Experiment,
+    experiment: Experiment,
     folder: Path,
     *,
     engine: Engine | None = None,
     rerun_failed: bool = False,
-    work: RunPlan | None = None,
-    stop: Callable[[], bool] = lambda: False,
-    progress: Callable[[CellCounts, str], None] = lambda counts, unit: None,
+    plan: RunPlan | None = None,
+    stop: Stop = lambda: False,
+    progress: Callable[[CellCounts, str], None] = lambda counts, setting: None,
 ) -> ExperimentRun:
     """Compute what is missing of an experiment in a results folder, and return all of it.
 
     Parameters
     ----------
-    what : Experiment
-        The grid; the same grid in the same folder goes on where an earlier run was stopped.
+    experiment : Experiment
+        The grid; the same grid in the same folder continues where an earlier run stopped.
     folder : path
-        Where parts are kept, one a unit, written whole or not at all.
+        Where the parts are stored, one per cell, each written completely or not at all.
     engine : callable, optional
-        ``threads(jobs)``, the default, or ``cluster(address)``. The numbers are the same.
+        ``make_thread_engine(jobs)``, the default, or ``make_dask_engine(address)``. The numbers are
+        the same.
     rerun_failed : bool
-        Repeat units that failed in an earlier run.
-    work : Work, optional
-        What :func:`survey` found, if it was asked before.
+        Repeat cells that failed in an earlier run.
+    plan : RunPlan, optional
+        What :func:`plan_run` returned, if it was called before.
     stop : callable
-        Asked before each unit; once it says True what runs is finished, and nothing new begins.
+        Called before each cell; once it returns True, running cells are completed and no others
+        begin.
     progress : callable
-        Told how things stand after each unit, and the setting of that unit.
+        Called with the counts after each cell, and with the setting of that cell.
     """
     store = CellStore(folder)
-    work = work or plan_run(what, store, rerun_failed)
-    counts = CellCounts(len(work.every), failed=len(work.failed))
-    counts.cached = counts.total - len(work.missing) - counts.failed
-    counts.pending.update(task.setting for task in work.missing)
+    plan = plan or plan_run(experiment, store, rerun_failed)
+    counts = CellCounts(len(plan.every), failed=len(plan.failed))
+    counts.cached = counts.total - len(plan.missing) - counts.failed
+    counts.pending.update(cell.setting for cell in plan.missing)
     progress(counts, "")
-    have = dict(work.have)
-    if work.missing:
-        for part in (engine or threads())(what, work.missing, stop):
-            kept = store.save(part)
-            if kept is not None:
-                have.update({(kept.cell, slug): kept for slug in kept.policies})
-            counts.add(part)
-            progress(counts, part.task.setting)
-    cells = {task.cell for task in work.every}
-    failures = [failure for failure in store.failures() if failure.cell in cells]
+    stored = dict(plan.stored)
+    if plan.missing:
+        for result in (engine or make_thread_engine())(experiment, plan.missing, stop):
+            part = store.save(result)
+            if part is not None:
+                stored.update({(part.cell, slug): part for slug in part.policies})
+            counts.add(result)
+            progress(counts, result.cell.setting)
+    keys = {cell.key for cell in plan.every}
     return ExperimentRun(
-        _result(what, work.every, store, have), counts, failures, _timings(work.every, have)
+        result=_load_result(experiment, plan.every, store, stored),
+        counts=counts,
+        failures=[failure for failure in store.load_failures() if failure.cell in keys],
+        timings=_sum_timings(plan.every, stored),
     )
 
 
-def _result(
-    what: Experiment,
-    every: Sequence[CellTask],
-    store: CellStore,
-    have: dict[tuple[str, str], StoredCell],
+def make_thread_engine(jobs: int | None = None) -> Engine:
+    """Return the engine of this machine: threads, by default one per core.
+
+    Threads, because compiled loops release Python's lock and share their machine code, which every
+    process would have to load again (docs/reproduction.md has the comparison).
+    """
+    workers = workers_of(jobs)
+
+    def engine(experiment: Experiment, cells: Iterable[Cell], stop: Stop) -> Iterator[CellResult]:
+        for one in experiment.plan.policies:
+            with suppress(Exception):  # it fails again in its cells, where the error is recorded
+                warm_up([one])
+        return in_threads(lambda cell: compute_cell(experiment, cell), cells, workers, stop)
+
+    return engine
+
+
+def _load_result(
+    experiment: Experiment, cells: Sequence[Cell], store: CellStore, stored: StoredCells
 ) -> Result:
-    """Read all parts of the experiment; games that are not there leave gaps that are told."""
-    slugs = [str(policy) for policy in what.plan.policies]
-    units, here = [], []
-    for task in every:
-        stored = {id(s): s for slug in slugs if (s := have.get((task.cell, slug))) is not None}
-        blocks: dict[str, Floats] = {}
-        names: list[str] = []
+    """Load all stored games of the experiment; missing ones are left out."""
+    slugs = [str(one) for one in experiment.plan.policies]
+    units, present = [], []
+    for cell in cells:
+        found = [part for slug in slugs if (part := stored.get((cell.key, slug))) is not None]
+        games: dict[str, Floats] = {}
+        problems: list[str] = []
         optima: list[float] = []
-        for part in stored.values():
-            names, optima, found = store.load(part)
-            blocks.update(found)
-        present = [slug for slug in slugs if slug in blocks]
-        games = [blocks[slug][i] for i in range(len(names)) for slug in present]
-        units.append(Unit(task.which, task.repetition, names, optima, games))
-        here.append(present)
-    return Result.of(what.plan, units, here)
+        for part in {part.path: part for part in found}.values():
+            problems, optima, blocks = store.load(part)
+            games.update(blocks)
+        played = [slug for slug in slugs if slug in games]
+        values = [games[slug][i] for i in range(len(problems)) for slug in played]
+        units.append(Unit(cell.setting_index, cell.repetition, problems, optima, values))
+        present.append(played)
+    return Result.of(experiment.plan, units, present)
 
 
-def _timings(
-    every: Sequence[CellTask], have: dict[tuple[str, str], StoredCell]
-) -> list[dict[str, str | int | float]]:
-    """Return plays and seconds by setting and policy, over all units that are kept."""
+def _sum_timings(cells: Sequence[Cell], stored: StoredCells) -> list[dict[str, str | int | float]]:
+    """Return plays and seconds by setting and policy, over all stored cells."""
     sums: dict[tuple[str, str], Floats] = {}
     seen: set[Path] = set()
-    for task in every:
-        for slug in task.policies:
-            part = have.get((task.cell, slug))
+    for cell in cells:
+        for slug in cell.policies:
+            part = stored.get((cell.key, slug))
             if part is None:
                 continue
-            entry = sums.setdefault((task.setting, slug), np.zeros(2))
-            entry += part.plays[slug], part.seconds[slug]
+            sums.setdefault((cell.setting, slug), np.zeros(2))[:] += (
+                part.plays[slug],
+                part.seconds[slug],
+            )
             if part.path not in seen:
                 seen.add(part.path)
-                sums.setdefault((task.setting, DRAWING), np.zeros(2))[1] += part.drawing
+                sums.setdefault((cell.setting, DRAWING), np.zeros(2))[1] += part.drawing
     return [
-        {"setting": setting, "policy": slug, "plays": int(plays), "seconds": float(seconds)}
-        for (setting, slug), (plays, seconds) in sums.items()
+        {"setting": name, "policy": slug, "plays": int(plays), "seconds": float(seconds)}
+        for (name, slug), (plays, seconds) in sums.items()
     ]
 
 
-# ==== experiments.estimate
-# How long a run would take: from what its folder already took, or from a measured reference.
+def estimate_seconds(experiment: Experiment, plan: RunPlan) -> float:
+    """Return about how many core-seconds the missing cells would take.
 
-
-def estimate_seconds(what: Experiment, work: RunPlan) -> float:
-    """Return the core-seconds that the missing units would take, about.
-
-    Units like those that the folder holds take what those took. Others take what the reference
-    took (``benchmarks/paper.py --reference`` measures it), by the ratio of a probe there and here;
-    a policy or setting that is not in it takes the mean of the others.
+    Cells like those that the folder has take as long as those did. Others take as long as in the
+    reference (``benchmarks/paper.py --reference`` measures it), scaled by a probe that runs there
+    and here; a policy or setting that the reference lacks takes the mean of the others.
     """
     known: dict[tuple[str, str], list[float]] = {}
-    for (_, slug), part in work.have.items():
+    for (_, slug), part in plan.stored.items():
         known.setdefault((part.path.parent.name, slug), []).append(part.seconds[slug])
-    pace = probe() / reference()["probe"] * what.plan.budget_plays / BUDGET_PLAYS
+    pace = time_probe() / load_reference()["probe"]
+    pace *= experiment.plan.budget_plays / BUDGET_PLAYS
     total = 0.0
-    for task in work.missing:
-        for slug in task.policies:
-            measured = known.get((safe_name(task.setting), slug))
-            total += float(np.mean(measured)) if measured else pace * _expected(task.setting, slug)
-        total += pace * _expected(task.setting, DRAWING)
+    for cell in plan.missing:
+        for slug in cell.policies:
+            measured = known.get((safe_name(cell.setting), slug))
+            seconds = float(np.mean(measured)) if measured else pace * _expect(cell.setting, slug)
+            total += seconds
+        total += pace * _expect(cell.setting, DRAWING)
     return total
 
 
-def _expected(place: str, slug: str) -> float:
-    """Return the reference's seconds a unit."""
-    table: dict[str, dict[str, float]] = reference()["seconds"]
-    rows = [table[place]] if place in table else list(table.values())
+def _expect(name: str, slug: str) -> float:
+    """Return the seconds per cell of a setting and policy in the reference."""
+    table: dict[str, dict[str, float]] = load_reference()["seconds"]
+    rows = [table[name]] if name in table else list(table.values())
     found = [row[slug] for row in rows if slug in row]
-    others = [value for row in rows for name, value in row.items() if name != DRAWING]
+    others = [value for row in rows for key, value in row.items() if key != DRAWING]
     return float(np.mean(found or others))
 
 
 @cache
-def reference() -> dict[str, Any]:
-    """Return the measured seconds a unit by setting and policy, with machine and date."""
-    read = files("bursar.experiments").joinpath("reference.json").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(read)
+def load_reference() -> dict[str, Any]:
+    """Return the measured seconds per cell by setting and policy, with machine and date."""
+    text = files("bursar.experiments").joinpath("reference.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
     return loaded
 
 
-def probe() -> float:
-    """Return the seconds of a few small games on this machine, machine code being ready."""
+def time_probe() -> float:
+    """Return the seconds that a few small games take on this machine, without compilation."""
     (problem,) = setting("S-Br-50").problems(0)
     players = [policy("omega-ucb:rho=0.25"), policy("ucb-sc-plus")]
     taken = []

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.experiments import Experiment, ExperimentRun, text
+from bursar.experiments import Experiment, ExperimentRun, format_experiment
 from bursar.experiments.cells import code_digest
 from bursar.files import replace_file
 from bursar.paper.analysis.games import describe_spread
@@ -79,7 +79,7 @@ def write_results(
     progress("writing results.parquet and summary.csv")
     arrow.write(result, folder / "results.parquet")
     _write_csv(folder / "summary.csv", summarize_games(result))
-    _write_text(folder / "experiment.toml", text(experiment))
+    _write_text(folder / "experiment.toml", format_experiment(experiment))
     data = plan.data if isinstance(plan.data, str | os.PathLike) else None
     claims: list[dict[str, Any]] = []
     if about_paper:

@@ -1,4 +1,4 @@
-"""An experiment: who plays where, how often and for how much, as one object that can be written."""
+"""An experiment: a named grid of settings, policies and repetitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FINE_SHARES = (
     0.001, 0.002, 0.005, *(i / 100 for i in range(1, 11)), 0.125, 0.15, 0.175, 0.2,
     *(i / 20 for i in range(5, 21)),
 )  # fmt: skip
-"""Shares of the budget at which experiments note regret: dense where a log axis is wide."""
+"""Shares of the budget at which experiments record regret, dense at the start for log axes."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Experiment:
     name : str
         A short name for tables and files.
     plan : Plan
-        What is played, checked.
+        The grid, its budget and its seed, checked.
     title : str
-        What the report calls it.
+        The title of the report.
     code : tuple of (str, bytes)
-        Files that define policies of one's own: their name and content, so that results are told
-        apart when they change, and so that workers elsewhere can define them too.
+        Files that define the user's own policies, with their content, so that changed files are
+        not mistaken for one another and workers on other machines can define the policies too.
     ads : mapping
-        How settings of the user's own ads were read, so that the experiment can be written.
+        The options with which the user's own ads were read, for the TOML file.
     """
 
     name: str
@@ -46,11 +46,11 @@ class Experiment:
     def __post_init__(self) -> None:
         if not self.name or not all(c.isalnum() or c in "-_." for c in self.name):
             raise InvalidInput(
-                f"name must be made of letters, digits, '-', '_' and '.', got {self.name!r}"
+                f"name must consist of letters, digits, '-', '_' and '.', got {self.name!r}"
             )
 
     def but(self, **changes: Any) -> Experiment:
-        """Return the experiment with other fields of its plan, as in ``but(repetitions=1000)``."""
+        """Return the experiment with changed fields of its plan, such as ``repetitions=1000``."""
         return replace(self, plan=replace(self.plan, **changes))
 
 
@@ -73,6 +73,7 @@ def experiment(
     >>> len(list(mine.plan.tasks())), mine.plan.shares[0]
     (5, 0.001)
     """
-    usual: dict[str, Any] = {"repetitions": 100, "shares": FINE_SHARES}
-    todo = plan(**(usual | fields))
-    return Experiment(name, todo, title or name, tuple(code), dict(ads or {}))
+    defaults: dict[str, Any] = {"repetitions": 100, "shares": FINE_SHARES}
+    return Experiment(
+        name, plan(**(defaults | fields)), title or name, tuple(code), dict(ads or {})
+    )
