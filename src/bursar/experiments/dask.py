@@ -62,8 +62,8 @@ def make_dask_engine(address: str, timeout: float = 20.0) -> Engine:
             for future in running:
                 submit()
                 cell = submitted.pop(future.key)
-                error = future.exception()  # the worker could not even begin
-                yield future.result() if error is None else fail_cell(experiment, cell, error)
+                failure = future.exception()  # the worker could not even begin
+                yield future.result() if failure is None else fail_cell(experiment, cell, failure)
 
     return engine
 
