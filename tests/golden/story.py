@@ -14,10 +14,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from numba import njit
 
 import bursar
+from bursar import policies
 from bursar.errors import BudgetExhausted, BursarError, PolicyFailed
+from bursar.policies import base
 
 DAY = 86_400
 START = 19_676 * DAY + 6 * 3600  # 2023-11-15, 06:00 UTC
@@ -69,11 +72,10 @@ class Failing(bursar.Policy):
 @contextmanager
 def failing_policy() -> Iterator[None]:
     """Let slugs name the policy that fails."""
-    bursar.POLICIES["golden-failing"] = Failing
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base, "Failing", Failing, raising=False)
+        patch.setitem(policies._TABLE, "golden-failing", "base.Failing")
         yield
-    finally:
-        del bursar.POLICIES["golden-failing"]
 
 
 def _made(name: str, storage: str, budget: str, arms: Arms, *slug: str, **more: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from bursar.campaign import Campaign
-from bursar.campaign.config import DEFAULT_POLICY
+from bursar.campaign.config import DEFAULT_POLICY, RULES
 from bursar.campaign.export import export_decisions, export_events
 from bursar.cli.output import (
     AsJSON,
@@ -51,7 +52,31 @@ arm_app = typer.Typer(help="Change the arms of a running campaign.", no_args_is_
 app.add_typer(arm_app, name="arm")
 
 
+def _add_rules(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace ``**rules`` of a command by an option for each rule of a campaign."""
+    options = [
+        inspect.Parameter(
+            rule.name, inspect.Parameter.KEYWORD_ONLY, default=rule.default,
+            annotation=Annotated[
+                rule.type | None if rule.optional else rule.type, typer.Option(help=rule.help)
+            ],
+        )
+        for rule in RULES.values()
+    ]  # fmt: skip
+    own = [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for one in inspect.signature(command, eval_str=True).parameters.values()
+        if one.name != "rules"
+    ]
+    at = [one.name for one in own].index("storage")
+    parameters = [*own[:at], *options, *own[at:]]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
+
+
 @app.command()
+@_add_rules
 def create(
     name: Name,
     budget: Annotated[str, typer.Option(help="What may be spent in all, as in 25.00.")],
@@ -67,42 +92,9 @@ def create(
     ] = None,
     currency: Annotated[str, typer.Option(help="A word for people, as in EUR.")] = "",
     exponent: Annotated[int, typer.Option(help="Decimals that are kept.")] = 6,
-    hold: Annotated[str, typer.Option(help="What an ask reserves: max or quantile:0.99.")] = "max",
-    ask_ttl: Annotated[
-        float | None, typer.Option(help="Seconds until an unconfirmed ask is released.")
-    ] = None,
-    hold_ttl: Annotated[float, typer.Option(help="Seconds until a hold lapses.")] = 86_400.0,
-    on_lapse: Annotated[
-        str, typer.Option(help="What a lapsed hold does: charge or release.")
-    ] = "charge",
-    reward_ttl: Annotated[
-        float, typer.Option(help="Seconds within which a reward is learned from.")
-    ] = 604_800.0,
-    default_reward: Annotated[
-        float | None, typer.Option(help="What counts if no reward came in time.")
-    ] = None,
-    max_open: Annotated[int, typer.Option(help="Decisions that may wait at once.")] = 10_000,
-    overruns: Annotated[
-        int, typer.Option(help="Costs above their hold that pause an arm; 0: never.")
-    ] = 3,
-    on_failure: Annotated[
-        str, typer.Option(help="What an ask does when the policy fails: uniform or refuse.")
-    ] = "uniform",
-    patience: Annotated[
-        float, typer.Option(help="Seconds for a choice; a slower one is flagged.")
-    ] = 1.0,
-    on_change: Annotated[
-        str, typer.Option(help="When costs or rewards of an arm change: flag, reset or ignore.")
-    ] = "flag",
-    explore: Annotated[
-        float, typer.Option(help="Share of asks at random, so that bursar replay can answer.")
-    ] = 0.0,
-    min_cost: Annotated[
-        str | None, typer.Option(help="A lower bound of the mean costs, for who needs it.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Same seed and same log, same choices.")] = 0,
     storage: Storage = None,
     as_json: AsJSON = False,
+    **rules: Any,
 ) -> None:
     """Make a campaign; the same command again changes nothing."""
     low, high = _range(reward_range)
@@ -110,10 +102,7 @@ def create(
         campaign = Campaign(
             name, budget, _pairs("--arm", arm), policy,
             reward_range=(low, high), storage=store, caps=_pairs("--cap", cap or []),
-            currency=currency, exponent=exponent, hold=hold, ask_ttl=ask_ttl, hold_ttl=hold_ttl,
-            on_lapse=on_lapse, reward_ttl=reward_ttl, default_reward=default_reward,
-            max_open=max_open, overruns=overruns, on_failure=on_failure, patience=patience,
-            on_change=on_change, explore=explore, min_cost=min_cost, seed=seed,
+            currency=currency, exponent=exponent, **rules,
         )  # fmt: skip
         show_campaign(campaign, as_json)
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 
 from bursar.campaign import ArmChange, ArmView, Decision, Estimate, Explanation, Forecast, Option
-from bursar.campaign.config import DEFAULT_POLICY
+from bursar.campaign.config import DEFAULT_POLICY, RULES, Rule
 from bursar.campaign.tokens import TokenSigner
 from bursar.campaign.views import Status
 from bursar.ledger import Event
@@ -51,6 +51,7 @@ __all__ = [
     "KeyBody",
     "KeyPage",
     "NewArmRequest",
+    "NewCampaign",
     "NewCampaignRequest",
     "NewKeyBody",
     "NewKeyRequest",
@@ -96,8 +97,8 @@ class NewArmRequest(_Request):
     by: Text = ""
 
 
-class NewCampaignRequest(_Request):
-    """A budget, arms, a policy, and rules."""
+class NewCampaign(_Request):
+    """A budget, arms and a policy; :data:`NewCampaignRequest` adds the rules."""
 
     name: Name
     budget: Money
@@ -107,21 +108,22 @@ class NewCampaignRequest(_Request):
     caps: dict[str, Money] = {}
     currency: Annotated[str, Meta(max_length=16)] = ""
     exponent: Annotated[int, Meta(ge=0, le=12)] = 6
-    hold: Annotated[str, Meta(max_length=50)] | UnsetType = UNSET
-    ask_ttl: Seconds | UnsetType | None = UNSET
-    hold_ttl: Seconds | UnsetType = UNSET
-    on_lapse: Literal["charge", "release"] | UnsetType = UNSET
     by: Text = ""
-    reward_ttl: Seconds | UnsetType = UNSET
-    default_reward: float | UnsetType | None = UNSET
-    on_failure: Literal["uniform", "refuse"] | UnsetType = UNSET
-    patience: Seconds | UnsetType = UNSET
-    on_change: Literal["flag", "reset", "ignore"] | UnsetType = UNSET
-    max_open: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
-    overruns: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
-    explore: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
-    min_cost: Annotated[str, Meta(max_length=50)] | UnsetType | None = UNSET
-    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
+
+
+def _rule_field(rule: Rule) -> tuple[str, Any, UnsetType]:
+    limits: dict[str, Any] = rule.limits | ({} if rule.most is None else {"le": rule.most})
+    kind: Any = Annotated[rule.type, Meta(**limits)] if limits else rule.type
+    if rule.choices:
+        kind = Literal[rule.choices]
+    return rule.name, kind | UnsetType | None if rule.optional else kind | UnsetType, UNSET
+
+
+NewCampaignRequest = defstruct(
+    "NewCampaignRequest", [_rule_field(rule) for rule in RULES.values()], bases=(NewCampaign,),
+    namespace={"__doc__": "A budget, arms, a policy, and rules."}, module=__name__,
+    forbid_unknown_fields=True,
+)  # fmt: skip
 
 
 class ChangeRequest(_Request):

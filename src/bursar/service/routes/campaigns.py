@@ -26,6 +26,7 @@ from bursar.service.schemas import (
     CampaignQuery,
     ChangeRequest,
     NewArmRequest,
+    NewCampaign,
     NewCampaignRequest,
     ReconciliationRequest,
     StatusBody,
@@ -50,7 +51,7 @@ _NOT_RULES = frozenset(("name", "budget", "arms", "by"))
     takes=NewCampaignRequest, codes=("campaign-exists",), links=_CAMPAIGN_LINKS,
     response_headers=_ETAG | {"Location": "Where it is"},
 )  # fmt: skip
-async def create_campaign(call: Call[NewCampaignRequest]) -> BytesResponse:
+async def create_campaign(call: Call[NewCampaign]) -> BytesResponse:
     """Create a campaign; repeating the call returns it with status 200."""
     service, given = call.service, call.given
     require(call.request, "admin", given.name)
