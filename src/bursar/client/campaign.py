@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from bursar.campaign.decision import DecisionBlock
 from bursar.client.calls import CampaignCalls
-from bursar.client.script import Awaiting, Blocking, Script, Verb, View
+from bursar.client.script import Awaiting, Blocking, Script, ScriptMethod, ScriptProperty
 from bursar.client.transport import AsyncRunner, Runner, Transport
 from bursar.errors import BudgetExhausted, BursarError
 from bursar.money import Amount
@@ -35,44 +35,44 @@ class CampaignVerbs:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self.calls.transport.url!r})"
 
-    tell = Verb(CampaignCalls.tell)
-    tell_many = Verb(CampaignCalls.tell_many)
-    confirm = Verb(CampaignCalls.confirm)
-    void = Verb(CampaignCalls.void)
-    void_many = Verb(CampaignCalls.void_many)
-    correct = Verb(CampaignCalls.correct)
-    decision = Verb(CampaignCalls.decision)
-    token = Verb(CampaignCalls.token)
+    tell = ScriptMethod(CampaignCalls.tell)
+    tell_many = ScriptMethod(CampaignCalls.tell_many)
+    confirm = ScriptMethod(CampaignCalls.confirm)
+    void = ScriptMethod(CampaignCalls.void)
+    void_many = ScriptMethod(CampaignCalls.void_many)
+    correct = ScriptMethod(CampaignCalls.correct)
+    decision = ScriptMethod(CampaignCalls.decision)
+    token = ScriptMethod(CampaignCalls.token)
 
-    add_arm = Verb(CampaignCalls.add_arm)
-    pause_arm = Verb(CampaignCalls.pause_arm)
-    resume_arm = Verb(CampaignCalls.resume_arm)
-    retire_arm = Verb(CampaignCalls.retire_arm)
-    set_budget = Verb(CampaignCalls.set_budget)
-    set_cap = Verb(CampaignCalls.set_cap)
-    change = Verb(CampaignCalls.change)
-    pause = Verb(CampaignCalls.pause)
-    resume = Verb(CampaignCalls.resume)
-    end = Verb(CampaignCalls.end)
-    reconcile = Verb(CampaignCalls.reconcile)
+    add_arm = ScriptMethod(CampaignCalls.add_arm)
+    pause_arm = ScriptMethod(CampaignCalls.pause_arm)
+    resume_arm = ScriptMethod(CampaignCalls.resume_arm)
+    retire_arm = ScriptMethod(CampaignCalls.retire_arm)
+    set_budget = ScriptMethod(CampaignCalls.set_budget)
+    set_cap = ScriptMethod(CampaignCalls.set_cap)
+    change = ScriptMethod(CampaignCalls.change)
+    pause = ScriptMethod(CampaignCalls.pause)
+    resume = ScriptMethod(CampaignCalls.resume)
+    end = ScriptMethod(CampaignCalls.end)
+    reconcile = ScriptMethod(CampaignCalls.reconcile)
 
-    status = Verb(CampaignCalls.status)
-    arms = Verb(CampaignCalls.arms)
-    holds = Verb(CampaignCalls.holds)
-    explain = Verb(CampaignCalls.explain)
-    forecast = Verb(CampaignCalls.forecast)
+    status = ScriptMethod(CampaignCalls.status)
+    arms = ScriptMethod(CampaignCalls.arms)
+    holds = ScriptMethod(CampaignCalls.holds)
+    explain = ScriptMethod(CampaignCalls.explain)
+    forecast = ScriptMethod(CampaignCalls.forecast)
 
-    config = View(CampaignCalls.config)
-    coin = View(CampaignCalls.coin)
-    budget = View(CampaignCalls.budget)
-    spent = View(CampaignCalls.spent)
-    held = View(CampaignCalls.held)
-    available = View(CampaignCalls.available)
-    overrun = View(CampaignCalls.overrun)
-    state = View(CampaignCalls.state)
-    open = View(CampaignCalls.open)
-    version = View(CampaignCalls.version)
-    alarms = View(CampaignCalls.alarms)
+    config = ScriptProperty(CampaignCalls.config)
+    coin = ScriptProperty(CampaignCalls.coin)
+    budget = ScriptProperty(CampaignCalls.budget)
+    spent = ScriptProperty(CampaignCalls.spent)
+    held = ScriptProperty(CampaignCalls.held)
+    available = ScriptProperty(CampaignCalls.available)
+    overrun = ScriptProperty(CampaignCalls.overrun)
+    state = ScriptProperty(CampaignCalls.state)
+    open = ScriptProperty(CampaignCalls.open)
+    version = ScriptProperty(CampaignCalls.version)
+    alarms = ScriptProperty(CampaignCalls.alarms)
 
 
 def _begin_block(calls: CampaignCalls, options: dict[str, Any]) -> Script[DecisionBlock]:

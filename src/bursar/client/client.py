@@ -12,7 +12,7 @@ import httpx2
 from bursar.campaign.decision import DecisionBlock
 from bursar.client.calls import ServiceCalls
 from bursar.client.campaign import AsyncCampaign, RemoteCampaign
-from bursar.client.script import Awaiting, Blocking, Script, Verb
+from bursar.client.script import Awaiting, Blocking, Script, ScriptMethod
 from bursar.client.transport import AsyncRunner, Retry, Runner, Transport
 from bursar.money import Amount
 
@@ -31,12 +31,12 @@ class ServiceVerbs:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._transport.url!r})"  # without the key
 
-    campaigns = Verb(ServiceCalls.campaigns)
-    keys = Verb(ServiceCalls.keys)
-    create_key = Verb(ServiceCalls.create_key)
-    revoke_key = Verb(ServiceCalls.revoke_key)
-    rotate_key = Verb(ServiceCalls.rotate_key)
-    flush = Verb(ServiceCalls.flush)
+    campaigns = ScriptMethod(ServiceCalls.campaigns)
+    keys = ScriptMethod(ServiceCalls.keys)
+    create_key = ScriptMethod(ServiceCalls.create_key)
+    revoke_key = ScriptMethod(ServiceCalls.revoke_key)
+    rotate_key = ScriptMethod(ServiceCalls.rotate_key)
+    flush = ScriptMethod(ServiceCalls.flush)
 
 
 class Client(ServiceVerbs, Blocking):

@@ -13,7 +13,15 @@ from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
-__all__ = ["Awaiting", "Blocking", "Script", "SendRequest", "Sleep", "Verb", "View"]
+__all__ = [
+    "Awaiting",
+    "Blocking",
+    "Script",
+    "ScriptMethod",
+    "ScriptProperty",
+    "SendRequest",
+    "Sleep",
+]
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -61,7 +69,7 @@ class Awaiting(ABC):
         """Run a script to its end."""
 
 
-class Verb(Generic[S, P, T]):
+class ScriptMethod(Generic[S, P, T]):
     """A method made of a script; it returns the result, or a coroutine of the result."""
 
     def __init__(self, script: Callable[Concatenate[S, P], Script[T]]) -> None:
@@ -95,7 +103,7 @@ class Verb(Generic[S, P, T]):
         return bound
 
 
-class View(Generic[S, T]):
+class ScriptProperty(Generic[S, T]):
     """A property made of a script; its value is the result, or a coroutine of the result."""
 
     def __init__(self, script: Callable[[S], Script[T]]) -> None:
@@ -103,7 +111,7 @@ class View(Generic[S, T]):
         self.__doc__ = script.__doc__
 
     @overload
-    def __get__(self, owner: None, kind: type | None = None) -> View[S, T]: ...
+    def __get__(self, owner: None, kind: type | None = None) -> ScriptProperty[S, T]: ...
 
     @overload
     def __get__(self, owner: Blocking, kind: type | None = None) -> T: ...
