@@ -247,7 +247,7 @@ def test_growth_tells_shapes_apart(curve, shape, curvature):
     found = measure_growth(
         made({(S, "bts"): scale * curve(np.array(shares)) + wiggle}, shares), S, "bts"
     )
-    assert found.shape == shape
+    assert (found.low > 0.0, found.high < 0.0) == (shape == "convex", shape == "concave")
     assert found.curvature == pytest.approx(curvature, abs=0.01)
     assert found.typical_curvature == pytest.approx(curvature, abs=0.02)
 
@@ -259,7 +259,7 @@ def test_growth_needs_two_decades():
 
 def test_growth_of_few_repetitions_is_open():
     found = measure_growth(made({(S, "bts"): noise(3)}), S, "bts")
-    assert (found.low, found.high, found.shape) == (-1.0, 1.0, "straight")
+    assert (found.low, found.high) == (-1.0, 1.0)
 
 
 # who beat whom
@@ -338,10 +338,10 @@ def test_rho_by_rho_in_rising_order():
     levels = (200.0, 100.0, 50.0, 1.0, 1.0)
     result = made({(S, s): np.full(8, level) for s, level in zip(slugs, levels, strict=True)})
     rows = measure_sensitivity(result, S)
-    assert [(row["family"], row["rho"], row["mean"], row["relative"]) for row in rows] == [
-        ("omega-ucb", 0.25, 100.0, 1.0),
-        ("omega-ucb", 1.0, 200.0, 2.0),
-        ("omega-star-ucb", 0.25, 50.0, 1.0),
+    assert [(row["family"], row["rho"], row["mean"]) for row in rows] == [
+        ("omega-ucb", 0.25, 100.0),
+        ("omega-ucb", 1.0, 200.0),
+        ("omega-star-ucb", 0.25, 50.0),
     ]
     assert measure_sensitivity(result, "S-Br-50") == []
 

@@ -9,7 +9,14 @@ import pytest
 from made import made
 
 import bursar
-from bursar.paper.claims import Claim, judge_claims
+from bursar.paper.claims import (
+    COMPETITORS,
+    OMEGA_ONE,
+    OMEGA_QUARTER,
+    STAR_QUARTER,
+    Claim,
+    judge_claims,
+)
 from bursar.paper.claims.criteria import (
     Contrast,
     Pair,
@@ -23,7 +30,6 @@ from bursar.paper.claims.criteria import (
     straight,
 )
 from bursar.paper.claims.evidence import Evidence, all_of, any_of
-from bursar.paper.claims.table import COMPETITORS, OMEGA_ONE, OMEGA_QUARTER, STAR_QUARTER
 
 S, T = "S-Br-10", "S-Br-50"
 WORDS = {"holds", "does not hold", "depends", "not tested"}

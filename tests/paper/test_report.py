@@ -107,7 +107,10 @@ def test_nothing_given_can_break_out_of_its_place(tmp_path):
         title=HOSTILE,
         experiment={"name": HOSTILE, "settings": [{"name": HOSTILE, "source": HOSTILE}]},
         result=result(games),
-        claims=[claim(**dict.fromkeys(claim(), HOSTILE)), claim(numbers={HOSTILE: {"a": HOSTILE}})],
+        claims=[
+            claim(**dict.fromkeys(claim(), HOSTILE) | {"numbers": [{HOSTILE: HOSTILE}]}),
+            claim(numbers={HOSTILE: [HOSTILE, 1]}),
+        ],
         figures=[replace(drawn(tmp_path, "one"), title=HOSTILE, caption=HOSTILE)],
         timings=[{"policy": HOSTILE, "setting": HOSTILE, "plays": 10, "seconds": 1.0}],
         run={"command": HOSTILE, "machine": HOSTILE, "versions": {HOSTILE: HOSTILE}},

@@ -22,7 +22,6 @@ from bursar.arrays import Floats
 from bursar.errors import BursarError, InvalidInput
 from bursar.paper.analysis.compare import FEWEST
 from bursar.paper.analysis.games import (
-    failed_share,
     final_regret,
     has_games,
     nearest_share,
@@ -52,8 +51,6 @@ class Growth:
 
     Attributes
     ----------
-    shares : (float, float, float)
-        Where the decades begin and end; 0.01, 0.1 and 1 if regret was recorded there.
     early, late : float
         Mean regret per decade of the budget, in the second-to-last and in the last decade.
     curvature, low, high : float
@@ -65,20 +62,12 @@ class Growth:
     setting: str
     policy: str
     repetitions: int
-    shares: tuple[float, float, float]
     early: float
     late: float
     curvature: float
     low: float
     high: float
     typical_curvature: float
-
-    @property
-    def shape(self) -> str:
-        """``convex`` or ``concave`` if the interval leaves out 0, else ``straight``."""
-        if self.low > 0.0:
-            return "convex"
-        return "concave" if self.high < 0.0 else "straight"
 
 
 def decades(result: Result) -> tuple[int, int, int]:
@@ -97,8 +86,7 @@ def decades(result: Result) -> tuple[int, int, int]:
 def measure_growth(result: Result, setting: str, policy: str) -> Growth:
     """Measure how the regret of a policy grows with the logarithm of the budget."""
     cuts = decades(result)
-    shares = result.shares[list(cuts)]
-    lengths = np.diff(np.log10(shares))
+    lengths = np.diff(np.log10(result.shares[list(cuts)]))
     curves = regret_curves(result, setting, policy)[:, list(cuts)]
     early, late = _slopes(curves.mean(axis=0), lengths)
     low, high = -1.0, 1.0
@@ -110,7 +98,6 @@ def measure_growth(result: Result, setting: str, policy: str) -> Growth:
         setting=setting,
         policy=policy,
         repetitions=len(curves),
-        shares=(float(shares[0]), float(shares[1]), float(shares[2])),
         early=float(early),
         late=float(late),
         curvature=float(_bend(early, late)),
@@ -134,22 +121,13 @@ FAMILIES = ("omega-ucb", "omega-star-ucb")
 
 
 def measure_sensitivity(result: Result, setting: str) -> list[dict[str, Any]]:
-    """Return a row for each ω family and rho: final regret and the share of failed games.
-
-    ``relative`` is the mean over the smallest mean of the family: 1 for its best rho.
-    """
-    rows: list[dict[str, Any]] = []
-    for family in FAMILIES:
-        rows_here = [
-            _row(result, setting, family, rho, slug)
-            for rho, slug in _slugs_by_rho(result, family).items()
-            if has_games(result, setting, slug)
-        ]
-        best = min((row["mean"] for row in rows_here), default=0.0)
-        for row in rows_here:
-            row["relative"] = row["mean"] / best if best > 0.0 else 1.0
-        rows.extend(rows_here)
-    return rows
+    """Return final regret for each ω family and rho."""
+    return [
+        _row(result, setting, family, rho, slug)
+        for family in FAMILIES
+        for rho, slug in _slugs_by_rho(result, family).items()
+        if has_games(result, setting, slug)
+    ]
 
 
 def _slugs_by_rho(result: Result, family: str) -> dict[float, str]:
@@ -171,16 +149,12 @@ def _row(result: Result, setting: str, family: str, rho: float, slug: str) -> di
     values = final_regret(result, setting, slug)
     low, high = bootstrap_interval(values)
     return {
-        "setting": setting,
         "family": family,
-        "policy": slug,
         "rho": rho,
-        "repetitions": int(values.size),
         "mean": float(values.mean()),
         "low": low,
         "high": high,
         "median": float(np.median(values)),
-        "failed": failed_share(result, setting, slug),
     }
 
 

@@ -161,42 +161,21 @@ class NumberTable(NamedTuple):
 
 
 def make_number_table(numbers: Any) -> NumberTable | None:
-    """Return numbers of any shape as a table, or None if there are none.
+    """Return the numbers of a claim as a table: a row of a list, or a pair of a mapping, each.
 
-    >>> make_number_table({"omega-ucb:rho=0.25": {"mean": 279.21, "games": 12}}).rows
-    [['ω-UCB, ρ = 1/4', '279', '12']]
+    >>> make_number_table([{"policy": "omega-ucb:rho=0.25", "mean": 279.21}]).rows
+    [['ω-UCB, ρ = 1/4', '279']]
     >>> make_number_table({"p_value": 0.0312}).rows
     [['p value', '0.031']]
     """
-    if numbers is None:
-        return None
-    if not isinstance(numbers, (Mapping, list, tuple)):
-        return NumberTable(["value"], [[format_cell(numbers)]])
     if not numbers:
         return None
     if isinstance(numbers, Mapping):
-        if all(isinstance(value, Mapping) for value in numbers.values()):
-            return _make_columns([{"": key, **value} for key, value in numbers.items()])
-        rows = [[_head(path), format_cell(value)] for path, value in _flatten(numbers)]
+        rows = [[_head(key), format_cell(value)] for key, value in numbers.items()]
         return NumberTable(["what", "value"], rows)
-    if all(isinstance(value, Mapping) for value in numbers):
-        return _make_columns(numbers)
-    return NumberTable(["value"], [[format_cell(value)] for value in numbers])
-
-
-def _make_columns(rows: Sequence[Mapping[Any, Any]]) -> NumberTable:
-    keys = list(dict.fromkeys(key for row in rows for key in row))
-    cells = [[format_cell(row[key]) if key in row else "" for key in keys] for row in rows]
-    return NumberTable([_head(key) or "which" for key in keys], cells)
-
-
-def _flatten(numbers: Mapping[Any, Any], before: str = "") -> list[tuple[str, Any]]:
-    """Return the values of nested mappings with the path to each."""
-    pairs: list[tuple[str, Any]] = []
-    for key, value in numbers.items():
-        path = f"{before}{format_cell(key)}"
-        pairs += _flatten(value, f"{path}: ") if isinstance(value, Mapping) else [(path, value)]
-    return pairs
+    keys = list(dict.fromkeys(key for row in numbers for key in row))
+    cells = [[format_cell(row[key]) if key in row else "" for key in keys] for row in numbers]
+    return NumberTable([_head(key) for key in keys], cells)
 
 
 def _head(key: Any) -> str:
