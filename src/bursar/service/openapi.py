@@ -29,7 +29,7 @@ _PATH_DESCRIPTIONS = {
     "arm": "Key of an arm",
     "key": "Id of a key",
 }
-_STATUS_DESCRIPTIONS = {200: "Done", 201: "Made"}
+_STATUS_DESCRIPTIONS = {200: "Success", 201: "Created"}
 _EVENT = {"id": {"type": "string"}, "event": {"type": "string"}, "data": {"type": "string"}}
 _MEDIA_SCHEMAS = {
     "text/plain": {"type": "string"},
@@ -48,10 +48,10 @@ def make_document() -> dict[str, Any]:
         "info": {
             "title": "bursar",
             "version": __version__,
-            "summary": "Campaigns that spend a budget where it brings most",
-            "description": "Money is decimal text. Every error is a problem of RFC 9457, with a"
-            " `code` that programs can compare. Asks and outcomes are idempotent by the caller's"
-            " ids.",
+            "summary": "Campaigns that spend a budget where it earns most",
+            "description": "Money is decimal text. Every error is a problem as in RFC 9457, with a"
+            " `code` that programs can compare. Asks and outcomes with the caller's ids are"
+            " idempotent.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
@@ -94,7 +94,7 @@ def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:
         "security": [] if one.scope is None else [{"key": []}],
     }
     if one.scope is not None:
-        found["description"] = f"Needs a key with the scope `{one.scope}`."
+        found["description"] = f"Requires a key with the scope `{one.scope}`."
     if one.takes_body:
         content = {"application/json": {"schema": schemas.refer(one.takes)}}
         required = any(field.required for field in msgspec.structs.fields(one.takes))

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_type_hints
 
 import msgspec
 from starlette.requests import Request
@@ -50,31 +51,17 @@ Given = TypeVar("Given")
 
 
 class Call(Generic[Given]):
-    """A request that may be served.
-
-    Attributes
-    ----------
-    service : Service
-        What serves it.
-    request : Request
-        As it came.
-    key : Key
-        The key it came with, which has the scope of the operation.
-    campaign, decision : str
-        What it is about; ``""`` if the address names none.
-    given : struct
-        The decoded body of a POST or PATCH, the decoded query of other methods.
-    """
+    """A request that may be served."""
 
     __slots__ = ("campaign", "decision", "given", "key", "request", "service")
 
     def __init__(self, service: Service, request: Request) -> None:
         self.service = service
         self.request = request
-        self.key: Key
-        self.campaign = ""
+        self.key: Key  # has the scope of the operation
+        self.campaign = ""  # what the call is about; "" if the address names none
         self.decision = ""
-        self.given: Given
+        self.given: Given  # the body of a POST or PATCH, the query of other methods
 
     async def open_campaign(self) -> Campaign:
         """Return the campaign that the call is about."""
@@ -100,46 +87,20 @@ class OperationLink:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """What a method of an address does.
+    """What a method of an address does."""
 
-    Attributes
-    ----------
-    name : str
-        Its operationId.
-    method, path : str
-        As in "POST" and "/v1/campaigns/{campaign}".
-    run : callable
-        Takes a call, returns the response.
-    summary : str
-        What it does, in one line.
-    scope : str or None
-        The scope that a key needs; None if no key is needed.
-    gives : mapping
-        Types of the responses by status, or a media type for those that are not JSON.
-    takes : type or None
-        The struct of the body (POST, PATCH) or of the query (other methods).
-    codes : tuple of str
-        Problems of this operation, in addition to those of all operations.
-    headers : tuple of HeaderParameter
-        Request headers that it reads.
-    links : tuple of OperationLink
-        Operations that may follow.
-    response_headers : mapping
-        Headers of its responses, with their descriptions.
-    """
-
-    name: str
-    method: str
-    path: str
+    name: str  # its operationId
+    method: str  # as in POST
+    path: str  # as in /v1/campaigns/{campaign}
     run: Handler
     summary: str
-    scope: str | None
-    gives: Mapping[int, Any]
-    takes: Any = None
-    codes: tuple[str, ...] = ()
-    headers: tuple[HeaderParameter, ...] = ()
+    scope: str | None  # that a key needs; None if no key is needed
+    gives: Mapping[int, Any]  # types of responses by status; a media type if they are not JSON
+    takes: Any = None  # struct of the body (POST, PATCH) or of the query (other methods)
+    codes: tuple[str, ...] = ()  # of its problems, in addition to those of all operations
+    headers: tuple[HeaderParameter, ...] = ()  # that it reads
     links: tuple[OperationLink, ...] = ()
-    response_headers: Mapping[str, str] = field(default_factory=dict)
+    response_headers: Mapping[str, str] = field(default_factory=dict)  # with descriptions
 
     @property
     def takes_body(self) -> bool:
@@ -172,23 +133,25 @@ OPERATIONS: list[Operation] = []
 
 
 def operation(
-    method: str, path: str, summary: str, scope: str | None, gives: Any, **more: Any
+    method: str, path: str, scope: str | None, gives: Any, **more: Any
 ) -> Callable[[H], H]:
     """Declare a handler as an operation; ``more`` are attributes of :class:`Operation`.
 
-    The handler's name in camel case is the operationId, unless ``name`` is given. A type for
-    ``gives`` stands for a response with status 200.
+    The handler says the rest: the operationId is its name in camel case, unless ``name`` is given,
+    the summary is the first line of its docstring, and what it takes is the struct in
+    ``call: Call[...]``. A type for ``gives`` stands for a response with status 200.
     """
     responses = gives if isinstance(gives, dict) else {200: gives}
 
     def declare(run: H) -> H:
-        fields = {"name": camel_case(run.__name__)} | more
+        summary = (run.__doc__ or "").partition("\n")[0].rstrip(".")
+        [takes] = get_args(get_type_hints(run)["call"])
+        fields = {"name": camel_case(run.__name__), "summary": summary} | more
+        if takes not in (Any, NoneType):
+            fields["takes"] = takes
         OPERATIONS.append(
-            Operation(
-                method=method, path=path, run=run, summary=summary, scope=scope, gives=responses,
-                **fields,
-            )
-        )  # fmt: skip
+            Operation(method=method, path=path, run=run, scope=scope, gives=responses, **fields)
+        )
         return run
 
     return declare

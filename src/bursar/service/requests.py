@@ -144,19 +144,19 @@ class HeaderParameter(NamedTuple):
 
 _VERSION = {"type": "string", "examples": ['"7"', "*"], "pattern": r'^("\d+"|\*)$'}
 IF_MATCH = HeaderParameter(
-    "If-Match", "Only if this is still the version of the campaign", _VERSION
+    "If-Match", "Change the campaign only if this is still its version", _VERSION
 )
 IF_MATCH_REQUIRED = HeaderParameter(
-    "If-Match", "The version that this is a change of, or *", _VERSION, required=True
+    "If-Match", "The version of the campaign to change, or * for any", _VERSION, required=True
 )
 IDEMPOTENCY_KEY = HeaderParameter(
     "Idempotency-Key",
-    "The caller's own id: the same again gets the same answer",
+    "An id chosen by the caller; repeating it returns the same decision",
     {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"},
 )
 REQUEST_TIMEOUT = HeaderParameter(
     "Request-Timeout",
-    "Seconds after which the call is dropped if it is still in line",
+    "Seconds after which the call is dropped if it is still queued",
     {"type": "number", "exclusiveMinimum": 0, "maximum": 3600},
 )
 

@@ -25,57 +25,15 @@ from bursar.money import Coin
 from bursar.service.keys import SCOPES
 from bursar.service.keys import Key as ServiceKey
 
-__all__ = [
-    "ActRequest",
-    "ArmBody",
-    "ArmChangeRequest",
-    "ArmPage",
-    "AskRequest",
-    "AuditQuery",
-    "AuthorQuery",
-    "BatchResults",
-    "CampaignBody",
-    "CampaignPage",
-    "CampaignQuery",
-    "ChangeRequest",
-    "CorrectionRequest",
-    "DecisionBody",
-    "DecisionPage",
-    "DecisionQuery",
-    "EventPage",
-    "EventQuery",
-    "ExplainedDecision",
-    "ExportQuery",
-    "ForecastBody",
-    "ForecastQuery",
-    "KeyBody",
-    "KeyPage",
-    "NewArmRequest",
-    "NewCampaign",
-    "NewCampaignRequest",
-    "NewKeyBody",
-    "NewKeyRequest",
-    "OutcomeReport",
-    "OutcomeRequest",
-    "OutcomesRequest",
-    "ProblemBody",
-    "ReconciliationRequest",
-    "RotationRequest",
-    "SeriesBody",
-    "SeriesQuery",
-    "StatusBody",
-    "StreamQuery",
-    "VoidManyRequest",
-    "VoidRequest",
-    "WhyQuery",
-    "decision_body",
-]
+B = TypeVar("B", bound=Struct)
 
 # bodies of requests: POST and PATCH
 
 _DIGITS = {"pattern": r"^[0-9]{1,18}(\.[0-9]{1,12})?$", "examples": ["0.004"]}
 Money = (
-    Annotated[str, Meta(max_length=500, description="An amount", extra_json_schema=_DIGITS)]
+    Annotated[
+        str, Meta(max_length=500, description="An amount of money", extra_json_schema=_DIGITS)
+    ]
     | Annotated[int, Meta(ge=0, le=10**18)]
 )
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -90,15 +48,37 @@ class _Request(Struct, forbid_unknown_fields=True):
 
 
 class NewArmRequest(_Request):
-    """An arm and the most that it can cost."""
+    """A new arm and its maximum cost."""
 
     key: Id
     max_cost: Money
     by: Text = ""
 
 
-class NewCampaign(_Request):
-    """A budget, arms and a policy; :data:`NewCampaignRequest` adds the rules."""
+def _with_rules(body: type[B]) -> type[B]:
+    """Add the rules of a campaign to a body, each of which may be left out."""
+    fields = [(name, _rule_type(rule), UNSET) for name, rule in RULES.items()]
+    return typing.cast(
+        type[B],
+        defstruct(
+            body.__name__,
+            fields,
+            bases=(body,),
+            namespace={"__doc__": body.__doc__},
+            forbid_unknown_fields=True,
+        ),
+    )
+
+
+def _rule_type(rule: Rule) -> Any:
+    limits: dict[str, Any] = rule.limits | ({} if rule.most is None else {"le": rule.most})
+    kind = Literal[rule.choices] if rule.choices else Annotated[rule.type, Meta(**limits)]
+    return kind | UnsetType | None if rule.optional else kind | UnsetType
+
+
+@_with_rules
+class NewCampaignRequest(_Request):
+    """A new campaign: its budget, arms, policy and rules."""
 
     name: Name
     budget: Money
@@ -111,23 +91,8 @@ class NewCampaign(_Request):
     by: Text = ""
 
 
-def _rule_field(rule: Rule) -> tuple[str, Any, UnsetType]:
-    limits: dict[str, Any] = rule.limits | ({} if rule.most is None else {"le": rule.most})
-    kind: Any = Annotated[rule.type, Meta(**limits)] if limits else rule.type
-    if rule.choices:
-        kind = Literal[rule.choices]
-    return rule.name, kind | UnsetType | None if rule.optional else kind | UnsetType, UNSET
-
-
-NewCampaignRequest = defstruct(
-    "NewCampaignRequest", [_rule_field(rule) for rule in RULES.values()], bases=(NewCampaign,),
-    namespace={"__doc__": "A budget, arms, a policy, and rules."}, module=__name__,
-    forbid_unknown_fields=True,
-)  # fmt: skip
-
-
 class ChangeRequest(_Request):
-    """Another budget, other caps, or both: all or nothing. A cap of null is no cap."""
+    """A new budget, new caps, or both, applied together. A cap of null removes the cap."""
 
     budget: Money | None = None
     caps: dict[str, Money | None] | None = None
@@ -135,13 +100,13 @@ class ChangeRequest(_Request):
 
 
 class ActRequest(_Request):
-    """Who wants it."""
+    """Who makes the change."""
 
     by: Text = ""
 
 
 class ReconciliationRequest(_Request):
-    """What was spent since the backup."""
+    """The amount spent since the backup."""
 
     gap: Money
     by: Text = ""
@@ -159,7 +124,7 @@ Arms = Annotated[list[Id], Meta(max_length=10_000)]
 
 
 class AskRequest(_Request):
-    """Which arm to play? One, or n of them with one commit."""
+    """A request for one decision, or for n decisions in one commit."""
 
     id: Id | None = None
     n: Annotated[int, Meta(ge=1, le=1000)] | None = None
@@ -170,10 +135,10 @@ class AskRequest(_Request):
 
 
 class OutcomeRequest(_Request):
-    """What a decision cost, what it brought, or both.
+    """The cost of a decision, its reward, or both.
 
-    With its token, and its campaign in the address, a decision that a restored backup does not know
-    any more is booked as well.
+    After a backup was restored, the token lets a decision be settled that the backup does not
+    contain; the campaign must be in the address.
     """
 
     cost: Money | None = None
@@ -191,7 +156,7 @@ class VoidRequest(_Request):
 
 
 class CorrectionRequest(_Request):
-    """What is true instead, and why it was told otherwise."""
+    """The correct outcome, and the reason for the correction."""
 
     cost: Money | None = None
     reward: float | None = None
@@ -199,26 +164,21 @@ class CorrectionRequest(_Request):
     by: Text = ""
 
 
-class OutcomeReport(_Request):
-    """An outcome of one of many decisions."""
+class OutcomeReport(OutcomeRequest, kw_only=True):
+    """The outcome of one of many decisions."""
 
     decision: Id
     campaign: Name | None = None
-    cost: Money | None = None
-    reward: float | None = None
-    report_id: Id | None = None
-    rounding: Rounding | None = None
-    token: Text | None = None
 
 
 class OutcomesRequest(_Request):
-    """Many outcomes."""
+    """The outcomes of many decisions."""
 
     outcomes: Annotated[list[OutcomeReport], Meta(min_length=1, max_length=1000)]
 
 
 class VoidManyRequest(_Request):
-    """Decisions that were not used: these, or all open ones older than so many seconds."""
+    """Decisions that were not used: those listed, or all open ones older than the given seconds."""
 
     ids: Annotated[list[Id], Meta(min_length=1, max_length=1000)] | None = None
     older_than: Annotated[float, Meta(ge=0, lt=1e10)] | None = None
@@ -230,7 +190,7 @@ Scope = Annotated[str, Meta(max_length=20, extra_json_schema={"enum": list(SCOPE
 
 
 class NewKeyRequest(_Request):
-    """What a new key may do, and where: everywhere if no campaigns are named."""
+    """The scopes of a new key, and its campaigns; without campaigns it is for all of them."""
 
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=6)]
     campaigns: Annotated[list[Name], Meta(min_length=1, max_length=1000)] | None = None
@@ -239,14 +199,14 @@ class NewKeyRequest(_Request):
 
 
 class RotationRequest(_Request):
-    """How many seconds the old key lives on."""
+    """Seconds for which the old key still works."""
 
     grace: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
 
 
 # queries: GET and DELETE
 
-After = Annotated[int, Meta(ge=0, le=10**17, description="Only what comes after this number")]
+After = Annotated[int, Meta(ge=0, le=10**17, description="Only items after this number")]
 Kinds = Annotated[list[str], Meta(description="Only events of these kinds")]
 Flag = Literal["true", "false"]
 
@@ -254,37 +214,37 @@ Flag = Literal["true", "false"]
 class CampaignQuery(Struct):
     """Which page of the campaigns."""
 
-    limit: Annotated[int, Meta(ge=1, le=500, description="At most so many")] = 100
+    limit: Annotated[int, Meta(ge=1, le=500, description="Maximum number of items")] = 100
     after: Annotated[str, Meta(max_length=100, description="Only names after this one")] = ""
 
 
 class DecisionQuery(Struct):
     """Which page of the decisions."""
 
-    open: Annotated[Flag, Meta(description="Only decisions that wait for their outcome")] = "false"
+    open: Annotated[Flag, Meta(description="Only decisions without an outcome")] = "false"
     after: After = 0
-    limit: Annotated[int, Meta(ge=1, le=1000, description="At most so many")] = 100
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of items")] = 100
 
 
 class WhyQuery(Struct):
     """Whether to explain a decision."""
 
-    why: Annotated[Flag, Meta(description="With what was known when the decision was made")] = (
-        "false"
-    )
+    why: Annotated[Flag, Meta(description="Include the reasons for the decision")] = "false"
 
 
 class AuthorQuery(Struct):
     """Who makes a change."""
 
-    by: Annotated[str, Meta(max_length=500, description="Whom the key acts for, for the log")] = ""
+    by: Annotated[
+        str, Meta(max_length=500, description="The person for whom the key acts, for the log")
+    ] = ""
 
 
 class AuditQuery(Struct):
     """Which page of a log."""
 
     after: After = 0
-    limit: Annotated[int, Meta(ge=1, le=10_000, description="At most so many")] = 1000
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="Maximum number of items")] = 1000
 
 
 class EventQuery(AuditQuery):
@@ -298,7 +258,7 @@ class StreamQuery(Struct):
 
     after: After = -1
     last_event_id: Annotated[
-        int, Meta(ge=0, le=10**17, description="The last event that was seen")
+        int, Meta(ge=0, le=10**17, description="Number of the last event received")
     ] = field(default=-1, name="Last-Event-ID")
     kind: Kinds = []
 
@@ -306,30 +266,28 @@ class StreamQuery(Struct):
 class ExportQuery(Struct):
     """The format of an export."""
 
-    format: Annotated[Literal["jsonl", "csv", "parquet"], Meta(description="What kind of file")] = (
-        "jsonl"
-    )
+    format: Annotated[
+        Literal["jsonl", "csv", "parquet"], Meta(description="Format of the file")
+    ] = "jsonl"
 
 
 class ForecastQuery(Struct):
     """The horizon of a forecast."""
 
-    days: (
-        Annotated[float, Meta(gt=0, lt=10**6, description="How far to look ahead")] | UnsetType
-    ) = UNSET
+    days: Annotated[float, Meta(gt=0, lt=10**6, description="Days to forecast")] | UnsetType = UNSET
 
 
 class SeriesQuery(Struct):
     """The resolution of a series."""
 
-    points: Annotated[int, Meta(ge=2, le=2000, description="At most so many")] = 500
+    points: Annotated[int, Meta(ge=2, le=2000, description="Maximum number of points")] = 500
 
 
 # bodies of responses
 
 
 class DecisionBody(Struct, gc=False, kw_only=True):
-    """A decision: which arm, what it holds, and what became of it."""
+    """A decision: its arm, the money it holds, and its outcome."""
 
     id: str
     campaign: str
@@ -378,7 +336,7 @@ def _format_money(coin: Coin, units: int) -> str:
 
 
 class ProblemBody(Struct):
-    """An error, as RFC 9457 has it; some kinds have more members."""
+    """An error as in RFC 9457; some kinds have more members."""
 
     type: str
     title: str
@@ -390,14 +348,13 @@ class ProblemBody(Struct):
 
 
 class EstimateBody(Struct):
-    """A number that is not known for sure; null is infinite."""
+    """An estimate with its interval; null means infinite."""
 
     value: float | None
     low: float | None
     high: float | None
 
 
-B = TypeVar("B", bound=Struct)
 _JSON_TYPES: dict[Any, Any] = {
     Decimal: str,
     Estimate: EstimateBody,
@@ -436,20 +393,20 @@ def _json_type(hint: Any) -> Any:
 
 @_shows(Status)
 class StatusBody(Struct):
-    """A campaign at one moment; all numbers belong together."""
+    """The status of a campaign; all numbers are of the same moment."""
 
 
 class CampaignBody(StatusBody):
-    """A campaign with its rules, and what an operator should know."""
+    """A campaign with its rules and alarms."""
 
     config: dict[str, Any]
     alarms: list[str]
 
 
 class CampaignPage(Struct):
-    """A page of campaigns; ``next`` is what the next page comes after.
+    """A page of campaigns; for the next page, pass ``next`` as "after".
 
-    ``damaged`` are those whose ledger cannot be read.
+    ``damaged`` lists campaigns whose ledger cannot be read.
     """
 
     campaigns: list[StatusBody]
@@ -459,7 +416,7 @@ class CampaignPage(Struct):
 
 @_shows(ArmChange)
 class ChangeBody(Struct):
-    """A change of an arm that was noticed: means before and since."""
+    """A detected change of an arm, with the means before and after it."""
 
     what: Literal["cost", "reward"]
 
@@ -478,7 +435,7 @@ class ArmPage(Struct):
 
 
 class DecisionPage(Struct):
-    """Decisions; ``next`` is what the next page comes after."""
+    """A page of decisions; for the next page, pass ``next`` as "after"."""
 
     decisions: list[DecisionBody]
     next: int | UnsetType | None = UNSET
@@ -491,17 +448,17 @@ class OptionBody(Struct):
 
 @_shows(Explanation)
 class ExplanationBody(Struct):
-    """What was known when a decision was made."""
+    """What was known when the decision was made."""
 
 
 class ExplainedDecision(DecisionBody):
-    """A decision, and why it was made if that was asked for."""
+    """A decision and, if requested, the reasons for it."""
 
     why: ExplanationBody | UnsetType = UNSET
 
 
 class BatchResult(Struct):
-    """What came of one of many: a decision, or a problem."""
+    """The result of one item of a batch: a decision or a problem."""
 
     status: int
     decision: DecisionBody | UnsetType = UNSET
@@ -509,18 +466,18 @@ class BatchResult(Struct):
 
 
 class BatchResults(Struct):
-    """What came of each of many, in their order."""
+    """The results of a batch, in the order of its items."""
 
     results: list[BatchResult]
 
 
 @_shows(Event)
 class EventBody(Struct):
-    """An event: time in µs since 1970; money in its body is in units."""
+    """An event; its time is in µs since 1970, money in its body is in units."""
 
 
 class EventPage(Struct):
-    """A page of events; ``next`` is what the next page comes after."""
+    """A page of events; for the next page, pass ``next`` as "after"."""
 
     events: list[EventBody]
     next: int | None
@@ -528,7 +485,7 @@ class EventPage(Struct):
 
 @_shows(Forecast)
 class ForecastBody(Struct):
-    """What is to come if things go on as in the last 7 days; intervals are of 90%."""
+    """A forecast that assumes the pace of the last 7 days; its intervals have a level of 90%."""
 
 
 class SeriesBody(Struct):
@@ -558,7 +515,7 @@ class KeyBody(Struct):
 
 
 class NewKeyBody(KeyBody):
-    """A new key with its token, which is told this once."""
+    """A new key with its token, which cannot be shown again."""
 
     token: str
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -38,6 +38,16 @@ _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _RESULTS = ("granted", "replayed", "budget-exhausted", "not-active", "overloaded")
 _KINDS = ("settled", "rewarded", "replayed", "voided", "outcome-conflict")
+_MONEY_GAUGES = {  # help, and labels beside the campaign
+    "budget_units": ("Budget",),
+    "spent_units": ("Money spent",),
+    "held_units": ("Money held by open decisions",),
+    "available_units": ("Money that is left",),
+    "unit_size": ("A unit, in money", "currency"),
+    "campaign_state": ("1 for its state", "state"),
+    "open_holds": ("Decisions that hold money",),
+    "oldest_hold_seconds": ("Age of the oldest hold",),
+}
 
 
 class Metrics:
@@ -137,39 +147,37 @@ def _money_metrics(service: Service, coins: dict[str, Coin]) -> Iterable[Metric]
 
     Money is in whole units; ``bursar_unit_size`` is the size of a unit in the currency.
     """
-    by = ["campaign"]
-    budget = GaugeMetricFamily("bursar_budget_units", "Budget", labels=by)
-    spent = GaugeMetricFamily("bursar_spent_units", "Money spent", labels=by)
-    held = GaugeMetricFamily("bursar_held_units", "Money held by open decisions", labels=by)
-    available = GaugeMetricFamily("bursar_available_units", "Money that is left", labels=by)
-    size = GaugeMetricFamily("bursar_unit_size", "A unit, in money", labels=[*by, "currency"])
-    state = GaugeMetricFamily("bursar_campaign_state", "1 for its state", labels=[*by, "state"])
-    count = GaugeMetricFamily("bursar_open_holds", "Decisions that hold money", labels=by)
-    oldest = GaugeMetricFamily("bursar_oldest_hold_seconds", "Age of the oldest hold", labels=by)
-    overrun = CounterMetricFamily("bursar_overrun_units", "Costs in excess of holds", labels=by)
-    now = time.time()
+    families: dict[str, Any] = {
+        name: GaugeMetricFamily(f"bursar_{name}", help, labels=["campaign", *labels])
+        for name, (help, *labels) in _MONEY_GAUGES.items()
+    }
+    families["overrun_units"] = CounterMetricFamily(
+        "bursar_overrun_units", "Costs in excess of holds", labels=["campaign"]
+    )
+
+    def add(name: str, value: float, *labels: str) -> None:
+        families[name].add_metric([row.name, *labels], value)
+
     for row in service.store.campaign_rows():
-        name = [row.name]
-        budget.add_metric(name, row.budget)
-        spent.add_metric(name, row.spent)
-        held.add_metric(name, row.held)
-        available.add_metric(name, row.budget - row.spent - row.held)
-        state.add_metric([row.name, row.state], 1)
+        add("budget_units", row.budget)
+        add("spent_units", row.spent)
+        add("held_units", row.held)
+        add("available_units", row.budget - row.spent - row.held)
+        add("campaign_state", 1, row.state)
         coin = coins.get(row.name) or coins.setdefault(row.name, _load_coin(service, row.name))
-        size.add_metric([row.name, coin.currency], float(coin.amount(1)))
+        add("unit_size", float(coin.amount(1)), coin.currency)
         if row.state == "closed" and row.held == 0:
             continue  # it cannot change, so its log need not be read
         try:
             [data] = service.campaign(row.name).execute_batch([load_invariant_data])
         except BursarError:  # a damaged ledger must not hide the others
             continue
-        if isinstance(data, BaseException):
-            continue
-        count.add_metric(name, data.open)
-        age = 0.0 if data.oldest is None else now - data.oldest / 1e6
-        oldest.add_metric(name, max(0.0, age))
-        overrun.add_metric(name, data.overrun)
-    return budget, spent, held, available, size, state, count, oldest, overrun
+        if not isinstance(data, BaseException):
+            add("open_holds", data.open)
+            age = 0.0 if data.oldest is None else time.time() - data.oldest / 1e6
+            add("oldest_hold_seconds", max(0.0, age))
+            add("overrun_units", data.overrun)
+    return families.values()
 
 
 def _load_coin(service: Service, name: str) -> Coin:

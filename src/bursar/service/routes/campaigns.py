@@ -11,26 +11,11 @@ import msgspec
 from bursar.campaign import Campaign
 from bursar.errors import CorruptLedger, InvalidInput, NewerSchema
 from bursar.formatting import to_plain
+from bursar.service import schemas
 from bursar.service.auth import require
 from bursar.service.operation import CAMPAIGN, Call, H, OperationLink, operation
 from bursar.service.requests import IF_MATCH, IF_MATCH_REQUIRED, request_version
 from bursar.service.responses import BytesResponse, json_response
-from bursar.service.schemas import (
-    ActRequest,
-    ArmBody,
-    ArmChangeRequest,
-    ArmPage,
-    AuthorQuery,
-    CampaignBody,
-    CampaignPage,
-    CampaignQuery,
-    ChangeRequest,
-    NewArmRequest,
-    NewCampaign,
-    NewCampaignRequest,
-    ReconciliationRequest,
-    StatusBody,
-)
 
 if TYPE_CHECKING:
     from bursar.service.service import Service
@@ -47,11 +32,11 @@ _NOT_RULES = frozenset(("name", "budget", "arms", "by"))
 
 
 @operation(
-    "POST", "/v1/campaigns", "Make a campaign", "admin", {201: CampaignBody, 200: CampaignBody},
-    takes=NewCampaignRequest, codes=("campaign-exists",), links=_CAMPAIGN_LINKS,
-    response_headers=_ETAG | {"Location": "Where it is"},
+    "POST", "/v1/campaigns", "admin", {201: schemas.CampaignBody, 200: schemas.CampaignBody},
+    codes=("campaign-exists",), links=_CAMPAIGN_LINKS,
+    response_headers=_ETAG | {"Location": "Address of the campaign"},
 )  # fmt: skip
-async def create_campaign(call: Call[NewCampaign]) -> BytesResponse:
+async def create_campaign(call: Call[schemas.NewCampaignRequest]) -> BytesResponse:
     """Create a campaign; repeating the call returns it with status 200."""
     service, given = call.service, call.given
     require(call.request, "admin", given.name)
@@ -75,11 +60,8 @@ async def create_campaign(call: Call[NewCampaign]) -> BytesResponse:
     return json_response(body, 200 if existed else 201, (b"location", location), _etag(body))
 
 
-@operation(
-    "GET", "/v1/campaigns", "Return campaigns by name, a page at a time", "read", CampaignPage,
-    takes=CampaignQuery,
-)  # fmt: skip
-async def list_campaigns(call: Call[CampaignQuery]) -> BytesResponse:
+@operation("GET", "/v1/campaigns", "read", schemas.CampaignPage)
+async def list_campaigns(call: Call[schemas.CampaignQuery]) -> BytesResponse:
     """Return a page of campaigns by name."""
     service, given = call.service, call.given
     names = await service.run_in_thread(service.names)
@@ -101,10 +83,7 @@ def _find_statuses(service: Service, names: list[str]) -> tuple[list[dict[str, A
     return found, damaged
 
 
-@operation(
-    "GET", CAMPAIGN, "Return a campaign: its money, rules and alarms", "read", CampaignBody,
-    response_headers=_ETAG,
-)  # fmt: skip
+@operation("GET", CAMPAIGN, "read", schemas.CampaignBody, response_headers=_ETAG)
 async def show_campaign(call: Call[Any]) -> BytesResponse:
     """Return a campaign: its money, its rules and its alarms."""
     service, name = call.service, call.campaign
@@ -112,10 +91,7 @@ async def show_campaign(call: Call[Any]) -> BytesResponse:
     return json_response(body, 200, _etag(body))
 
 
-@operation(
-    "GET", f"{CAMPAIGN}/state", "Return how a campaign stands", "read", StatusBody,
-    response_headers=_ETAG,
-)  # fmt: skip
+@operation("GET", f"{CAMPAIGN}/state", "read", schemas.StatusBody, response_headers=_ETAG)
 async def show_state(call: Call[None]) -> BytesResponse:
     """Return the status of a campaign, which is cheaper than all of it."""
     campaign = await call.open_campaign()
@@ -133,11 +109,10 @@ def _etag(body: dict[str, Any]) -> tuple[bytes, bytes]:
 
 
 @operation(
-    "PATCH", CAMPAIGN, "Change budget and caps, all or nothing", "admin", CampaignBody,
-    takes=ChangeRequest, headers=(IF_MATCH_REQUIRED,), response_headers=_ETAG,
-    codes=("unknown-arm", "stale-version", "precondition-required"),
+    "PATCH", CAMPAIGN, "admin", schemas.CampaignBody, headers=(IF_MATCH_REQUIRED,),
+    response_headers=_ETAG, codes=("unknown-arm", "stale-version", "precondition-required"),
 )  # fmt: skip
-async def change_campaign(call: Call[ChangeRequest]) -> BytesResponse:
+async def change_campaign(call: Call[schemas.ChangeRequest]) -> BytesResponse:
     """Change budget and caps together if the caller knows the newest version."""
     request_version(call.request, required=True)
     given = call.given
@@ -147,42 +122,42 @@ async def change_campaign(call: Call[ChangeRequest]) -> BytesResponse:
     return await show_campaign(call)
 
 
-def _action(word: str, summary: str, takes: type = ActRequest) -> Callable[[H], H]:
+def _action(word: str) -> Callable[[H], H]:
     return operation(
-        "POST", f"{CAMPAIGN}:{word}", summary, "admin", CampaignBody, takes=takes,
+        "POST", f"{CAMPAIGN}:{word}", "admin", schemas.CampaignBody,
         codes=("stale-version", "not-active"), headers=(IF_MATCH,), response_headers=_ETAG,
     )  # fmt: skip
 
 
-@_action("pause", "Grant no asks until resumed")
-async def pause_campaign(call: Call[ActRequest]) -> BytesResponse:
+@_action("pause")
+async def pause_campaign(call: Call[schemas.ActRequest]) -> BytesResponse:
     """Grant no asks until the campaign is resumed."""
     await _change(call, "pause", by=call.given.by)
     return await show_campaign(call)
 
 
-@_action("resume", "Grant asks again")
-async def resume_campaign(call: Call[ActRequest]) -> BytesResponse:
+@_action("resume")
+async def resume_campaign(call: Call[schemas.ActRequest]) -> BytesResponse:
     """Grant asks again."""
     await _change(call, "resume", by=call.given.by)
     return await show_campaign(call)
 
 
-@_action("close", "Close a campaign for good")
-async def close_campaign(call: Call[ActRequest]) -> BytesResponse:
+@_action("close")
+async def close_campaign(call: Call[schemas.ActRequest]) -> BytesResponse:
     """Close a campaign for good; outcomes are still recorded."""
     await _change(call, "end", by=call.given.by)
     return await show_campaign(call)
 
 
-@_action("reconcile", "Count what was spent since the backup", ReconciliationRequest)
-async def reconcile_campaign(call: Call[ReconciliationRequest]) -> BytesResponse:
+@_action("reconcile")
+async def reconcile_campaign(call: Call[schemas.ReconciliationRequest]) -> BytesResponse:
     """Count what was spent since the backup that the campaign was restored from."""
     await _change(call, "reconcile", call.given.gap, by=call.given.by)
     return await show_campaign(call)
 
 
-@operation("GET", f"{CAMPAIGN}/arms", "Return all arms and what was learned", "read", ArmPage)
+@operation("GET", f"{CAMPAIGN}/arms", "read", schemas.ArmPage)
 async def list_arms(call: Call[None]) -> BytesResponse:
     """Return all arms with counts, money, means and intervals."""
     found = await call.service.run_in_thread((await call.open_campaign()).arms)
@@ -190,10 +165,10 @@ async def list_arms(call: Call[None]) -> BytesResponse:
 
 
 @operation(
-    "POST", f"{CAMPAIGN}/arms", "Add an arm", "admin", {201: ArmBody},
-    takes=NewArmRequest, codes=_ARM_CODES, headers=(IF_MATCH,), links=(_ARM_LINK,),
+    "POST", f"{CAMPAIGN}/arms", "admin", {201: schemas.ArmBody}, codes=_ARM_CODES,
+    headers=(IF_MATCH,), links=(_ARM_LINK,),
 )  # fmt: skip
-async def add_arm(call: Call[NewArmRequest]) -> BytesResponse:
+async def add_arm(call: Call[schemas.NewArmRequest]) -> BytesResponse:
     """Add an arm."""
     given = call.given
     await _change(call, "add_arm", given.key, given.max_cost, by=given.by)
@@ -201,10 +176,10 @@ async def add_arm(call: Call[NewArmRequest]) -> BytesResponse:
 
 
 @operation(
-    "PATCH", f"{CAMPAIGN}/arms/{{arm}}", "Pause an arm, or let it be chosen again", "admin",
-    ArmBody, takes=ArmChangeRequest, codes=_ARM_CODES, headers=(IF_MATCH,),
+    "PATCH", f"{CAMPAIGN}/arms/{{arm}}", "admin", schemas.ArmBody, codes=_ARM_CODES,
+    headers=(IF_MATCH,),
 )  # fmt: skip
-async def change_arm(call: Call[ArmChangeRequest]) -> BytesResponse:
+async def change_arm(call: Call[schemas.ArmChangeRequest]) -> BytesResponse:
     """Pause an arm, or let it be chosen again."""
     given, arm = call.given, call.request.path_params["arm"]
     if given.state == "active":
@@ -215,10 +190,10 @@ async def change_arm(call: Call[ArmChangeRequest]) -> BytesResponse:
 
 
 @operation(
-    "DELETE", f"{CAMPAIGN}/arms/{{arm}}", "Choose an arm never again", "admin", ArmBody,
-    takes=AuthorQuery, codes=_ARM_CODES, headers=(IF_MATCH,),
+    "DELETE", f"{CAMPAIGN}/arms/{{arm}}", "admin", schemas.ArmBody, codes=_ARM_CODES,
+    headers=(IF_MATCH,),
 )  # fmt: skip
-async def retire_arm(call: Call[AuthorQuery]) -> BytesResponse:
+async def retire_arm(call: Call[schemas.AuthorQuery]) -> BytesResponse:
     """Never choose an arm again; repeating the call changes nothing."""
     arm: str = call.request.path_params["arm"]
     arms = await call.service.run_in_thread((await call.open_campaign()).arms)

@@ -9,18 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bursar.campaign import Campaign, Decision
-from bursar.campaign.commands import (
-    ask_command,
-    ask_many_command,
-    confirm_command,
-    correct_command,
-    tell_command,
-    void_command,
-)
+from bursar.campaign import Campaign, Decision, commands
 from bursar.campaign.events import GRANTS
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, InvalidInput
+from bursar.service import schemas
 from bursar.service.auth import require
 from bursar.service.operation import (
     CAMPAIGN,
@@ -40,55 +33,40 @@ from bursar.service.requests import (
 )
 from bursar.service.responses import JSON, BytesResponse, encode, json_response, problem_body
 from bursar.service.routes.events import find_events
-from bursar.service.schemas import (
-    ActRequest,
-    AskRequest,
-    BatchResults,
-    CorrectionRequest,
-    DecisionBody,
-    DecisionPage,
-    DecisionQuery,
-    ExplainedDecision,
-    OutcomeReport,
-    OutcomeRequest,
-    OutcomesRequest,
-    VoidManyRequest,
-    VoidRequest,
-    WhyQuery,
-    decision_body,
-)
 
 if TYPE_CHECKING:
     from bursar.service.service import Service
 
 _NEW = (JSON,)
 _REPLAYED = (JSON, (b"idempotency-replayed", b"true"))
-_REPLAYED_HEADER = {"Idempotency-Replayed": "true if this was answered before"}
+_REPLAYED_HEADER = {"Idempotency-Replayed": "true if the call repeats an earlier one"}
 _QUEUED = ("overloaded", "deadline-passed", "stopping")
 _MOST = 1000  # decisions that one call may end
 
 
-_GRANT = DecisionBody | DecisionPage
+_ASK_CODES = (
+    "unknown-arm", "budget-exhausted", "not-active", "too-many-open", "idempotency-mismatch",
+    "policy-error", *_QUEUED,
+)  # fmt: skip
+_GRANT = schemas.DecisionBody | schemas.DecisionPage
 _GRANT_LINKS = tuple(
     OperationLink(name, {"id": "$response.body#/id"}) for name in ("tell", "void", "showDecision")
 )
 
 
 @operation(  # first, since routes are tried in this order and this is the busiest
-    "POST", f"{CAMPAIGN}/decisions", "Ask which arm to play, its money held; or n of them", "ask",
-    {201: _GRANT, 200: _GRANT}, takes=AskRequest, headers=(IDEMPOTENCY_KEY, REQUEST_TIMEOUT),
-    codes=("unknown-arm", "budget-exhausted", "not-active", "too-many-open",
-           "idempotency-mismatch", "policy-error", *_QUEUED),
-    links=_GRANT_LINKS, response_headers=_REPLAYED_HEADER,
+    "POST", f"{CAMPAIGN}/decisions", "ask", {201: _GRANT, 200: _GRANT}, codes=_ASK_CODES,
+    headers=(IDEMPOTENCY_KEY, REQUEST_TIMEOUT), links=_GRANT_LINKS,
+    response_headers=_REPLAYED_HEADER,
 )  # fmt: skip
-async def ask(call: Call[AskRequest]) -> BytesResponse:
-    """Grant a decision, or n of them, and hold their money."""
+async def ask(call: Call[schemas.AskRequest]) -> BytesResponse:
+    """Ask which arm to play, or for n decisions at once; their money is held."""
     service, name, given = call.service, call.campaign, call.given
     id = _request_id(call)
     try:
         if given.n is not None or given.ids is not None:
             return await _ask_many(call, id)
-        command = ask_command(id, given.among, given.exclude, given.context)
+        command = commands.ask_command(id, given.among, given.exclude, given.context)
         decision = await service.submit(name, command, deadline=request_deadline(call.request))
     except BursarError as error:
         service.metrics.count_asks(error.code)
@@ -96,7 +74,7 @@ async def ask(call: Call[AskRequest]) -> BytesResponse:
     call.request.scope["bursar.decision"] = decision.id
     if id is None:
         service.recent.add(decision.id, name)
-    body = encode(decision_body(name, decision, service.signer))
+    body = encode(schemas.decision_body(name, decision, service.signer))
     if decision.replayed:
         service.metrics.count_asks("replayed")
         return BytesResponse(200, body, _REPLAYED)
@@ -104,7 +82,7 @@ async def ask(call: Call[AskRequest]) -> BytesResponse:
     return BytesResponse(201, body, _NEW)
 
 
-def _request_id(call: Call[AskRequest]) -> str | None:
+def _request_id(call: Call[schemas.AskRequest]) -> str | None:
     """Return the id that the caller chose, in the body or in a header."""
     id, given = header(call.request, b"idempotency-key"), call.given.id
     if id is None or given is None or id == given:
@@ -112,7 +90,7 @@ def _request_id(call: Call[AskRequest]) -> str | None:
     raise InvalidInput(f"id and Idempotency-Key must be the same, got {given!r} and {id!r}")
 
 
-async def _ask_many(call: Call[AskRequest], id: str | None) -> BytesResponse:
+async def _ask_many(call: Call[schemas.AskRequest], id: str | None) -> BytesResponse:
     service, name, given = call.service, call.campaign, call.given
     ids = given.ids
     if ids is None and id is not None:  # a repeated batch gets the same ids
@@ -120,7 +98,7 @@ async def _ask_many(call: Call[AskRequest], id: str | None) -> BytesResponse:
     elif given.id is not None:
         raise InvalidInput("give ids or id, not both: ids names each decision, id all of them")
     count = len(ids or ()) if given.n is None else given.n
-    command = ask_many_command(count, given.among, given.exclude, given.context, ids)
+    command = commands.ask_many_command(count, given.among, given.exclude, given.context, ids)
     decisions = await service.submit(name, command, deadline=request_deadline(call.request))
     replayed = sum(one.replayed for one in decisions)
     service.metrics.count_asks("granted", len(decisions) - replayed)
@@ -128,14 +106,16 @@ async def _ask_many(call: Call[AskRequest], id: str | None) -> BytesResponse:
     if ids is None:
         for one in decisions:
             service.recent.add(one.id, name)
-    body = encode({"decisions": [decision_body(name, one, service.signer) for one in decisions]})
+    body = encode(
+        {"decisions": [schemas.decision_body(name, one, service.signer) for one in decisions]}
+    )
     if replayed and replayed == len(decisions):
         return BytesResponse(200, body, _REPLAYED)
     return BytesResponse(201, body, _NEW)
 
 
 def _decision_operation(
-    method: str, action: str, summary: str, scope: str, gives: Any, **more: Any
+    method: str, action: str, scope: str, gives: Any, **more: Any
 ) -> Callable[[H], H]:
     """Declare an operation on one decision, at its own address and at that in its campaign."""
 
@@ -143,24 +123,22 @@ def _decision_operation(
         name = camel_case(run.__name__)
         for prefix, suffix in (("/v1", ""), (CAMPAIGN, "InCampaign")):
             path = f"{prefix}/decisions/{{id}}{action}"
-            operation(method, path, summary, scope, gives, name=name + suffix, **more)(run)
+            operation(method, path, scope, gives, name=name + suffix, **more)(run)
         return run
 
     return declare
 
 
-def _outcome_operation(action: str, summary: str, scope: str, takes: type) -> Callable[[H], H]:
+def _outcome_operation(action: str, scope: str) -> Callable[[H], H]:
     return _decision_operation(
-        "POST", f"/{action}", summary, scope, DecisionBody,
-        takes=takes, headers=(REQUEST_TIMEOUT,), response_headers=_REPLAYED_HEADER,
+        "POST", f"/{action}", scope, schemas.DecisionBody,
+        headers=(REQUEST_TIMEOUT,), response_headers=_REPLAYED_HEADER,
         codes=("decision-unknown", "outcome-conflict", *_QUEUED),
     )  # fmt: skip
 
 
-@_outcome_operation(
-    "outcome", "Book what a decision cost and brought; twice is once", "tell", OutcomeRequest
-)
-async def tell(call: Call[OutcomeRequest]) -> BytesResponse:
+@_outcome_operation("outcome", "tell")
+async def tell(call: Call[schemas.OutcomeRequest]) -> BytesResponse:
     """Record the cost and reward of a decision; repeating the call changes nothing."""
     try:
         command = await _tell_command(call.service, call.campaign, call.decision, call.given)
@@ -170,40 +148,39 @@ async def tell(call: Call[OutcomeRequest]) -> BytesResponse:
     return await _submit(call, command, "rewarded" if call.given.cost is None else "settled")
 
 
-@_outcome_operation(
-    "confirm", "Say that the money of a decision is about to be spent", "tell", ActRequest
-)
-async def confirm(call: Call[ActRequest]) -> BytesResponse:
+@_outcome_operation("confirm", "tell")
+async def confirm(call: Call[schemas.ActRequest]) -> BytesResponse:
     """Confirm that the money of a decision is about to be spent."""
-    return await _submit(call, confirm_command(call.decision), "confirmed")
+    return await _submit(call, commands.confirm_command(call.decision), "confirmed")
 
 
-@_outcome_operation("void", "Give the hold of a decision back", "tell", VoidRequest)
-async def void(call: Call[VoidRequest]) -> BytesResponse:
+@_outcome_operation("void", "tell")
+async def void(call: Call[schemas.VoidRequest]) -> BytesResponse:
     """Release the hold of a decision that was not used."""
-    command = void_command(call.decision, call.given.reason, call.author(call.given.by))
+    command = commands.void_command(call.decision, call.given.reason, call.author(call.given.by))
     return await _submit(call, command, "voided")
 
 
-@_outcome_operation(
-    "correct", "Put an outcome right that was told wrongly", "adjust", CorrectionRequest
-)
-async def correct(call: Call[CorrectionRequest]) -> BytesResponse:
+@_outcome_operation("correct", "adjust")
+async def correct(call: Call[schemas.CorrectionRequest]) -> BytesResponse:
     """Correct an outcome that was reported wrongly."""
     given, config = call.given, (await call.open_campaign()).config
-    command = correct_command(
+    command = commands.correct_command(
         config, call.decision, given.cost, given.reward, given.reason, call.author(given.by)
     )
     return await _submit(call, command, "corrected")
 
 
 async def _tell_command(
-    service: Service, campaign: str, decision: str, given: OutcomeRequest | OutcomeReport
+    service: Service,
+    campaign: str,
+    decision: str,
+    given: schemas.OutcomeRequest | schemas.OutcomeReport,
 ) -> Any:
     config = (await service.find_campaign(campaign)).config
     token = given.token
     grant = None if token is None else service.signer.open(campaign, decision, token)
-    return tell_command(
+    return commands.tell_command(
         config, decision, given.cost, given.reward, given.report_id, given.rounding, grant
     )
 
@@ -219,21 +196,18 @@ async def _submit(call: Call[Any], command: Any, kind: str) -> BytesResponse:
         metrics.count_outcomes(error.code)
         raise
     metrics.count_outcomes("replayed" if decision.replayed else kind)
-    body = encode(decision_body(call.campaign, decision))
+    body = encode(schemas.decision_body(call.campaign, decision))
     return BytesResponse(200, body, _REPLAYED if decision.replayed else _NEW)
 
 
-@_decision_operation(
-    "GET", "", "Return a decision as it stands, and why it was made", "read", ExplainedDecision,
-    takes=WhyQuery, codes=("decision-unknown",),
-)  # fmt: skip
-async def show_decision(call: Call[WhyQuery]) -> BytesResponse:
-    """Return a decision as it stands; with ``why``, what was known when it was made."""
+@_decision_operation("GET", "", "read", schemas.ExplainedDecision, codes=("decision-unknown",))
+async def show_decision(call: Call[schemas.WhyQuery]) -> BytesResponse:
+    """Return a decision as it stands and, if wanted, why it was made."""
     service, campaign = call.service, await call.open_campaign()
 
     def look() -> dict[str, Any]:
         decision = campaign.decision(call.decision)
-        body = decision_body(call.campaign, decision, service.signer)
+        body = schemas.decision_body(call.campaign, decision, service.signer)
         found: dict[str, Any] = msgspec.structs.asdict(body)
         if call.given.why == "true":
             explanation = campaign.explain(call.decision)
@@ -246,14 +220,14 @@ async def show_decision(call: Call[WhyQuery]) -> BytesResponse:
 
 
 @operation(
-    "POST", "/v1/outcomes:batch", "Book many outcomes", "tell", BatchResults,
-    takes=OutcomesRequest, codes=_QUEUED, headers=(REQUEST_TIMEOUT,),
+    "POST", "/v1/outcomes:batch", "tell", schemas.BatchResults, codes=_QUEUED,
+    headers=(REQUEST_TIMEOUT,),
 )  # fmt: skip
-async def tell_many(call: Call[OutcomesRequest]) -> BytesResponse:
+async def tell_many(call: Call[schemas.OutcomesRequest]) -> BytesResponse:
     """Record many outcomes; each succeeds or fails alone, in one commit for each campaign."""
     service, given = call.service, call.given.outcomes
     results: list[Any] = [None] * len(given)
-    commands: dict[str, list[tuple[int, Any]]] = {}
+    batches: dict[str, list[tuple[int, Any]]] = {}
     owners = await _find_owners(service, given)
     for index, one in enumerate(given):
         try:
@@ -262,22 +236,20 @@ async def tell_many(call: Call[OutcomesRequest]) -> BytesResponse:
             name = name or only_campaign(call.key, one.decision, owners[one.decision])
             require(call.request, "tell", name)
             command = await _tell_command(service, name, one.decision, one)
-            commands.setdefault(name, []).append((index, command))
+            batches.setdefault(name, []).append((index, command))
         except BursarError as error:
             results[index] = ("", error)
-    await asyncio.gather(*(_submit_all(call, *items, results) for items in commands.items()))
+    await asyncio.gather(*(_submit_all(call, *items, results) for items in batches.items()))
     return _batch_response(call, results, "settled")
 
 
-@operation(
-    "GET", f"{CAMPAIGN}/decisions", "Return decisions", "read", DecisionPage, takes=DecisionQuery
-)
-async def list_decisions(call: Call[DecisionQuery]) -> BytesResponse:
+@operation("GET", f"{CAMPAIGN}/decisions", "read", schemas.DecisionPage)
+async def list_decisions(call: Call[schemas.DecisionQuery]) -> BytesResponse:
     """Return a page of decisions, oldest first; open ones only if wanted."""
     find = _find_open if call.given.open == "true" else _find_all
     campaign, given = await call.open_campaign(), call.given
     found, more = await call.service.run_in_thread(find, campaign, given.after, given.limit)
-    bodies = [decision_body(call.campaign, one) for one in found]
+    bodies = [schemas.decision_body(call.campaign, one) for one in found]
     return json_response({"decisions": bodies, "next": found[-1].seq if more else None})
 
 
@@ -292,10 +264,10 @@ def _find_all(campaign: Campaign, after: int, limit: int) -> tuple[list[Decision
 
 
 @operation(
-    "POST", f"{CAMPAIGN}/decisions:void", "Give the holds of many decisions back", "admin",
-    BatchResults, takes=VoidManyRequest, codes=_QUEUED, headers=(REQUEST_TIMEOUT,),
+    "POST", f"{CAMPAIGN}/decisions:void", "admin", schemas.BatchResults, codes=_QUEUED,
+    headers=(REQUEST_TIMEOUT,),
 )  # fmt: skip
-async def void_many(call: Call[VoidManyRequest]) -> BytesResponse:
+async def void_many(call: Call[schemas.VoidManyRequest]) -> BytesResponse:
     """Release the holds of many decisions: of those given, or of all that are older than given."""
     given, by = call.given, call.author(call.given.by)
     if (given.ids is None) == (given.older_than is None):
@@ -306,17 +278,19 @@ async def void_many(call: Call[VoidManyRequest]) -> BytesResponse:
         held = await call.service.run_in_thread((await call.open_campaign()).holds)
         ids = [one.id for one in held if one.at <= since][:_MOST]
     results: list[Any] = [None] * len(ids)
-    commands = []
+    batch = []
     for index, one in enumerate(ids):
         try:
-            commands.append((index, void_command(check_id(one), given.reason, by)))
+            batch.append((index, commands.void_command(check_id(one), given.reason, by)))
         except BursarError as error:
             results[index] = (call.campaign, error)
-    await _submit_all(call, call.campaign, commands, results)
+    await _submit_all(call, call.campaign, batch, results)
     return _batch_response(call, results, "voided")
 
 
-async def _find_owners(service: Service, given: list[OutcomeReport]) -> dict[str, list[str]]:
+async def _find_owners(
+    service: Service, given: list[schemas.OutcomeReport]
+) -> dict[str, list[str]]:
     """Return the campaigns of decisions that came without one and are not recent."""
     unknown = {
         one.decision
@@ -332,13 +306,13 @@ async def _find_owners(service: Service, given: list[OutcomeReport]) -> dict[str
 
 
 async def _submit_all(
-    call: Call[Any], name: str, commands: list[tuple[int, Any]], results: list[Any]
+    call: Call[Any], name: str, batch: list[tuple[int, Any]], results: list[Any]
 ) -> None:
-    """Execute commands of one campaign in one transaction; set the result of each."""
+    """Execute numbered commands of one campaign in one transaction; set their results."""
 
     def execute(transaction: Transaction) -> list[Any]:
         found: list[Any] = []
-        for _, command in commands:
+        for _, command in batch:
             try:
                 found.append(command(transaction))
             except BursarError as error:
@@ -349,8 +323,8 @@ async def _submit_all(
         deadline = request_deadline(call.request)
         found = await call.service.submit(name, execute, urgent=True, deadline=deadline)
     except BursarError as error:
-        found = [error] * len(commands)
-    for (index, _), one in zip(commands, found, strict=True):
+        found = [error] * len(batch)
+    for (index, _), one in zip(batch, found, strict=True):
         results[index] = (name, one)
 
 
@@ -363,5 +337,5 @@ def _batch_response(call: Call[Any], results: list[Any], kind: str) -> BytesResp
             bodies.append({"status": problem["status"], "problem": problem})
         else:
             metrics.count_outcomes("replayed" if one.replayed else kind)
-            bodies.append({"status": 200, "decision": decision_body(name, one)})
+            bodies.append({"status": 200, "decision": schemas.decision_body(name, one)})
     return json_response({"results": bodies})

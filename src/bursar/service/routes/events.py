@@ -17,19 +17,9 @@ from bursar.campaign import Campaign
 from bursar.campaign.events import AUDITED
 from bursar.campaign.export import STREAM_FORMATS, stream_events
 from bursar.ledger import Event
+from bursar.service import schemas
 from bursar.service.operation import CAMPAIGN, Call, operation
 from bursar.service.responses import BytesResponse, encode, json_response
-from bursar.service.schemas import (
-    AuditQuery,
-    EventPage,
-    EventQuery,
-    ExportQuery,
-    ForecastBody,
-    ForecastQuery,
-    SeriesBody,
-    SeriesQuery,
-    StreamQuery,
-)
 
 _MEDIA = ("application/jsonl", "text/csv", "application/vnd.apache.parquet")  # of exports
 _MOST = 100_000  # events that one call reads at most
@@ -41,19 +31,14 @@ _STREAM_HEADERS = {
 }
 
 
-@operation(
-    "GET", f"{CAMPAIGN}/events", "Return events of the log", "read", EventPage, takes=EventQuery
-)
-async def list_events(call: Call[EventQuery]) -> BytesResponse:
+@operation("GET", f"{CAMPAIGN}/events", "read", schemas.EventPage)
+async def list_events(call: Call[schemas.EventQuery]) -> BytesResponse:
     """Return a page of events, oldest first; of some kinds only if wanted."""
     return await _event_page(call, call.given.kind)
 
 
-@operation(
-    "GET", f"{CAMPAIGN}/audit", "Return events that changed rules or money by hand, and by whom",
-    "admin", EventPage, takes=AuditQuery,
-)  # fmt: skip
-async def audit(call: Call[AuditQuery]) -> BytesResponse:
+@operation("GET", f"{CAMPAIGN}/audit", "admin", schemas.EventPage)
+async def audit(call: Call[schemas.AuditQuery]) -> BytesResponse:
     """Return a page of the events by which people changed rules or money."""
     return await _event_page(call, AUDITED)
 
@@ -81,15 +66,9 @@ def find_events(
     return found, None
 
 
-@operation(
-    "GET", f"{CAMPAIGN}/events/stream", "Send events as they happen (server-sent events)", "read",
-    "text/event-stream", takes=StreamQuery, name="streamEvents",
-)  # fmt: skip
-async def stream(call: Call[StreamQuery]) -> StreamingResponse:
-    """Send events after ``Last-Event-ID`` (or ``after``), then each new one.
-
-    Without either, only new events are sent.
-    """
+@operation("GET", f"{CAMPAIGN}/events/stream", "read", "text/event-stream", name="streamEvents")
+async def stream(call: Call[schemas.StreamQuery]) -> StreamingResponse:
+    """Send the events after a given number, or only new ones, as server-sent events."""
     campaign, given = await call.open_campaign(), call.given
     after = given.after if given.last_event_id < 0 else given.last_event_id
     if after < 0:
@@ -97,7 +76,9 @@ async def stream(call: Call[StreamQuery]) -> StreamingResponse:
     return StreamingResponse(_follow(call, campaign, after), headers=_STREAM_HEADERS)
 
 
-async def _follow(call: Call[StreamQuery], campaign: Campaign, after: int) -> AsyncIterator[bytes]:
+async def _follow(
+    call: Call[schemas.StreamQuery], campaign: Campaign, after: int
+) -> AsyncIterator[bytes]:
     service, kinds = call.service, call.given.kind
     yield b"retry: 2000\n: events of the log follow\n\n"
     async for newest in service.watch(call.campaign, call.key):
@@ -122,32 +103,23 @@ def _format_event(event: Event) -> bytes:
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.kind.encode(), body)
 
 
-@operation(
-    "GET", f"{CAMPAIGN}/forecast", "Return what the rest of the budget may bring", "read",
-    ForecastBody, takes=ForecastQuery,
-)  # fmt: skip
-async def forecast(call: Call[ForecastQuery]) -> BytesResponse:
+@operation("GET", f"{CAMPAIGN}/forecast", "read", schemas.ForecastBody)
+async def forecast(call: Call[schemas.ForecastQuery]) -> BytesResponse:
     """Return what the rest of the budget may earn, and when it will be used up."""
     campaign, days = await call.open_campaign(), call.given.days or None
     return json_response((await call.service.run_in_thread(campaign.forecast, days)).as_dict())
 
 
-@operation(
-    "GET", f"{CAMPAIGN}/series", "Return the history of a campaign, thinned out", "read",
-    SeriesBody, takes=SeriesQuery,
-)  # fmt: skip
-async def series(call: Call[SeriesQuery]) -> BytesResponse:
+@operation("GET", f"{CAMPAIGN}/series", "read", schemas.SeriesBody)
+async def series(call: Call[schemas.SeriesQuery]) -> BytesResponse:
     """Return the history of a campaign in a limited number of points."""
     await call.open_campaign()
     cache, name, points = call.service.series, call.campaign, call.given.points
     return json_response(await call.service.run_in_thread(lambda: cache.get(name).as_dict(points)))
 
 
-@operation(
-    "GET", f"{CAMPAIGN}/export", "Send the whole log as a file", "read", ", ".join(_MEDIA),
-    takes=ExportQuery, codes=("missing-extra",),
-)  # fmt: skip
-async def export(call: Call[ExportQuery]) -> StreamingResponse:
+@operation("GET", f"{CAMPAIGN}/export", "read", ", ".join(_MEDIA), codes=("missing-extra",))
+async def export(call: Call[schemas.ExportQuery]) -> StreamingResponse:
     """Send the whole log as a file: lines of JSON, CSV or Parquet."""
     kind = call.given.format
     file_name = quote(f"{call.campaign}.{kind}", safe="")

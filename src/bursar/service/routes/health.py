@@ -15,25 +15,25 @@ from bursar.service.responses import BytesResponse, HTTPProblem, json_response
 _TEXT = (b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode())
 
 
-@operation("GET", "/healthz", "Tell that it lives", None, dict[str, str])
+@operation("GET", "/healthz", None, dict[str, str])
 async def healthz(call: Call[None]) -> BytesResponse:
-    """Tell that the process is alive."""
+    """Return that the process is alive."""
     return json_response({"status": "ok"})
 
 
 @operation(
-    "GET", "/readyz", "Tell whether the store can be written", None, dict[str, str],
+    "GET", "/readyz", None, dict[str, str],
     codes=("stopping", "storage-unavailable", "storage-in-use"),
 )  # fmt: skip
 async def readyz(call: Call[None]) -> BytesResponse:
-    """Tell whether the store can be written."""
+    """Return whether the store can be written."""
     if call.service.stopping:
         raise HTTPProblem("stopping", "the service is stopping; use another one")
     await call.service.check_writable()
     return json_response({"status": "ready"})
 
 
-@operation("GET", "/metrics", "Tell Prometheus", "read", "text/plain")
+@operation("GET", "/metrics", "read", "text/plain")
 async def metrics(call: Call[None]) -> BytesResponse:
     """Return all metrics in Prometheus' text format."""
     service, key = call.service, call.key

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+from bursar.service import schemas
 from bursar.service.auth import check_grant
 from bursar.service.keys import Key, new_key
 from bursar.service.operation import Call, OperationLink, operation
 from bursar.service.responses import BytesResponse, json_response
-from bursar.service.schemas import KeyBody, KeyPage, NewKeyBody, NewKeyRequest, RotationRequest
 
 
-@operation("GET", "/v1/keys", "Return every key, without secrets", "keys", KeyPage)
+@operation("GET", "/v1/keys", "keys", schemas.KeyPage)
 async def list_keys(call: Call[None]) -> BytesResponse:
     """Return all keys that the caller may manage, expired and revoked ones too."""
     found = await call.service.run_in_thread(call.service.keys.list_all)
@@ -19,10 +19,10 @@ async def list_keys(call: Call[None]) -> BytesResponse:
 
 
 @operation(
-    "POST", "/v1/keys", "Make a key; its token is told this once", "keys", {201: NewKeyBody},
-    takes=NewKeyRequest, links=(OperationLink("revokeKey", {"key": "$response.body#/id"}),),
+    "POST", "/v1/keys", "keys", {201: schemas.NewKeyBody},
+    links=(OperationLink("revokeKey", {"key": "$response.body#/id"}),),
 )  # fmt: skip
-async def create_key(call: Call[NewKeyRequest]) -> BytesResponse:
+async def create_key(call: Call[schemas.NewKeyRequest]) -> BytesResponse:
     """Create a key; its token cannot be shown again."""
     fields = msgspec.structs.asdict(call.given)
 
@@ -34,17 +34,16 @@ async def create_key(call: Call[NewKeyRequest]) -> BytesResponse:
 
 
 @operation(
-    "POST", "/v1/keys/{key}:rotate", "Make a successor of a key", "keys", {201: NewKeyBody},
-    takes=RotationRequest, codes=("unknown-key",),
-)  # fmt: skip
-async def rotate_key(call: Call[RotationRequest]) -> BytesResponse:
+    "POST", "/v1/keys/{key}:rotate", "keys", {201: schemas.NewKeyBody}, codes=("unknown-key",)
+)
+async def rotate_key(call: Call[schemas.RotationRequest]) -> BytesResponse:
     """Create a successor of a key; the old one expires after the grace period."""
     keys, run, id = call.service.keys, call.service.run_in_thread, call.request.path_params["key"]
     check_grant(call.key, await run(keys.get, id))
     return _new_key_response(*await run(keys.rotate, id, call.given.grace, call.key.id))
 
 
-@operation("DELETE", "/v1/keys/{key}", "End a key now", "keys", KeyBody, codes=("unknown-key",))
+@operation("DELETE", "/v1/keys/{key}", "keys", schemas.KeyBody, codes=("unknown-key",))
 async def revoke_key(call: Call[None]) -> BytesResponse:
     """Revoke a key now."""
     keys, run, id = call.service.keys, call.service.run_in_thread, call.request.path_params["key"]
