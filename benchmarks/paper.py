@@ -28,7 +28,7 @@ from bursar.experiments import Experiment, ExperimentRun, full_experiment, run
 from bursar.experiments.cells import Cell, CellResult, compute_cell
 from bursar.experiments.runner import make_thread_engine, time_probe
 from bursar.settings.facebook import find_file, find_kept_file
-from bursar.simulation.match import warm_up
+from bursar.simulation.simulate import warm_up
 
 REFERENCE = Path(__file__).parent.parent / "src/bursar/experiments/reference.json"
 

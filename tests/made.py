@@ -36,7 +36,8 @@ def made(
     order = np.random.default_rng(1).permutation(len(keys))  # no code may rely on an order
     columns = np.array(keys, dtype=np.int32)[order]
     return Result(
-        settings, tuple(f"problem {i}" for i in range(problems)), policies, np.array(shares),
-        columns[:, 0], columns[:, 1], columns[:, 2], columns[:, 3],
-        np.full(len(keys), optimum), np.array(blocks)[order], int(columns[:, 2].max()) + 1,
+        settings=settings, problems=tuple(f"problem {i}" for i in range(problems)),
+        policies=policies, shares=np.array(shares), setting=columns[:, 0], problem=columns[:, 1],
+        repetition=columns[:, 2], policy=columns[:, 3], optimum=np.full(len(keys), optimum),
+        values=np.array(blocks)[order], repetitions=int(columns[:, 2].max()) + 1,
     )  # fmt: skip

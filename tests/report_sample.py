@@ -38,10 +38,10 @@ def result(regret: dict[tuple[str, str], list[float]] | None = None) -> Result:
     half = np.stack([np.full(final.size, 500.0), np.full(final.size, 5.0), 0.6 * final], axis=1)
     end = np.stack([np.full(final.size, 1000.0), np.full(final.size, 10.0), final], axis=1)
     return Result(
-        settings, settings, policies, np.array([0.5, 1.0]),
-        columns[:, 0], columns[:, 1], columns[:, 2], columns[:, 3],
-        np.full(final.size, 1000.0), np.stack([half, end], axis=1),
-        int(columns[:, 2].max()) + 1,
+        settings=settings, problems=settings, policies=policies, shares=np.array([0.5, 1.0]),
+        setting=columns[:, 0], problem=columns[:, 1], repetition=columns[:, 2],
+        policy=columns[:, 3], optimum=np.full(final.size, 1000.0),
+        values=np.stack([half, end], axis=1), repetitions=int(columns[:, 2].max()) + 1,
     )  # fmt: skip
 
 

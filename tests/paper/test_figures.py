@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -80,9 +81,16 @@ def made_up(settings, policies, repetitions, seed=0, shares=SHARES, plays=PLAYS)
     regret = np.cumsum(steps, axis=1) * size * optimum[:, np.newaxis] / shares.size
     values = np.stack([np.ones_like(regret), np.ones_like(regret), regret], axis=2)
     return Result(
-        tuple(settings), tuple(settings), tuple(policies), shares,
-        columns[:, 0], columns[:, 0], columns[:, 1], columns[:, 2], optimum, values, repetitions,
+        settings=tuple(settings), problems=tuple(settings), policies=tuple(policies),
+        shares=shares, setting=columns[:, 0], problem=columns[:, 0], repetition=columns[:, 1],
+        policy=columns[:, 2], optimum=optimum, values=values, repetitions=repetitions,
     )  # fmt: skip
+
+
+def only(result: Result, games) -> Result:
+    """Return a result with some of its games."""
+    columns = ("setting", "problem", "repetition", "policy", "optimum", "values")
+    return replace(result, **{name: getattr(result, name)[games] for name in columns})
 
 
 @pytest.fixture(scope="module")
@@ -372,9 +380,7 @@ def test_the_headline_ranks_what_was_lost():
 def test_the_headline_compares_repetitions_that_all_played():
     result = made_up(["S-Br-10"], ["bts", "m-ucb"], 4)
     there = ~((result.policy == 1) & (result.repetition == 0))
-    columns = (result.setting, result.problem, result.repetition, result.policy, result.optimum)
-    parts = [column[there] for column in (*columns, result.values)]
-    partial = Result(("S-Br-10",), ("S-Br-10",), ("bts", "m-ucb"), SHARES, *parts, 4)
+    partial = only(result, there)
     rest = (result.policy == 0) & (result.repetition > 0)
     want = (result.values[rest, -1, 2] / result.optimum[rest]).mean()
     assert rank_policies(partial)["bts"] == pytest.approx(want)
@@ -444,10 +450,7 @@ def test_a_scrap_of_a_result_is_drawn_and_the_rest_explained(tiny, tmp_path):
 
 def test_without_games_the_figures_that_need_none_are_drawn(tmp_path):
     made = made_up(["S-Br-10"], ["bts"], 1)
-    columns = (made.setting, made.problem, made.repetition, made.policy, made.optimum, made.values)
-    nothing = Result(
-        made.settings, made.problems, made.policies, SHARES, *(one[:0] for one in columns), 0
-    )
+    nothing = only(made, slice(0))
     ads = tmp_path / "ads.csv"
     ads.write_text(
         "campaign_id,age,gender,clicks,spent,total_conversion\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from ads import the_file
@@ -61,8 +63,7 @@ def test_it_is_averaged_over_the_repetitions_that_there_are():
     whole = played("S-Br-10", 4)
     kept = whole.repetition != 1
     columns = ("setting", "problem", "repetition", "policy", "optimum", "values")
-    some = Result(whole.settings, whole.problems, whole.policies, whole.shares,
-                  *(getattr(whole, name)[kept] for name in columns), 4)  # fmt: skip
+    some = replace(whole, **{name: getattr(whole, name)[kept] for name in columns})
     problems = [p for r in (0, 2, 3) for p in bursar.setting("S-Br-10").problems(r)]
     want = np.mean([bound(p, 3000) for p in problems], axis=0)
     assert least_regret(some, "S-Br-10") == pytest.approx(want)

@@ -26,7 +26,7 @@ from bursar.settings.ad_export import (
 )
 from bursar.settings.csv_table import Amount, parse_amount
 from bursar.simulation.result import Result, plan
-from bursar.simulation.simulate import units
+from bursar.simulation.simulate import play_cells
 
 NUMBERS = {"clicks": "clicks", "cost": "spent", "reward": "sales"}
 GOOD = "ad,clicks,spent,sales\nA,100,50.00,10\nB,200,80.00,4\n"
@@ -469,7 +469,7 @@ def test_impossible_settings_are_refused(changes):
 
 def played(settings, budget, repetitions=12, policies=("omega-star-ucb:rho=0.25", "uniform")):
     todo = plan(policies, settings, repetitions, budget=budget, shares=(0.5, 1.0))
-    return Result.of(todo, list(units(todo, 1)))
+    return Result.of(todo, list(play_cells(todo, 1)))
 
 
 CLEAR = "ad,clicks,spent,sales\nA,4000,2000,400\nB,4000,2000,40\n"

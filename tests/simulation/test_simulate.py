@@ -201,3 +201,13 @@ def test_memory_does_not_grow_with_repetitions():
         for n in ("6", "60")
     )
     assert many < few + 60_000  # kB
+
+
+def test_a_result_shows_itself_in_short():
+    result = bursar.simulate(["uniform", "bts"], "S-Br-10", 2, budget_plays=500)
+    text = repr(result)
+    assert text.startswith("<Result of 2 policies, 1 setting, 2 repetitions: 4 games; least mean")
+    assert len(text) < 150
+    page = result._repr_html_()
+    assert page.count("<tr>") == 3
+    assert "<td>uniform</td>" in page

@@ -16,8 +16,8 @@ from bursar.settings import Setting, list_settings
 from bursar.settings.facebook import keep_file, load
 from bursar.settings.families import FAMILIES
 from bursar.settings.nonstationary import NONSTATIONARY
-from bursar.simulation.result import Plan, Result, Unit, plan
-from bursar.simulation.simulate import units
+from bursar.simulation.result import CellGames, Plan, Result, plan
+from bursar.simulation.simulate import play_cells
 
 __all__ = ["DEMO", "data_facebook_ads", "demo_command", "settings_command", "simulate_command"]
 
@@ -91,15 +91,15 @@ def demo_command(repetitions: int, seed: int, picture: Path, as_json: bool) -> N
 
 def play(todo: Plan, jobs: int | None) -> tuple[Result, bool]:
     """Play a plan behind a progress bar; Ctrl-C keeps the repetitions that are done."""
-    done: list[Unit] = []
+    done: list[CellGames] = []
     whole = True
     with progress_bar() as bar:
         total = len(todo.settings) * todo.repetitions
         task = bar.add_task("compiling (first run only)", total=total)
         try:
-            for unit in units(todo, jobs):
-                done.append(unit)
-                bar.update(task, advance=1, description=", ".join(unit.problems[:1]))
+            for cell in play_cells(todo, jobs):
+                done.append(cell)
+                bar.update(task, advance=1, description=", ".join(cell.problems[:1]))
         except KeyboardInterrupt:
             whole = False
     if not whole:

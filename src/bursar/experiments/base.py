@@ -70,7 +70,7 @@ def experiment(
     Examples
     --------
     >>> mine = experiment("mine", policies=["bts", "m-ucb"], settings=["S-Br-10"], repetitions=5)
-    >>> len(list(mine.plan.tasks())), mine.plan.shares[0]
+    >>> len(list(mine.plan.cells())), mine.plan.shares[0]
     (5, 0.001)
     """
     defaults: dict[str, Any] = {"repetitions": 100, "shares": FINE_SHARES}

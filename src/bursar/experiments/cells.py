@@ -26,7 +26,7 @@ from bursar.arrays import Floats
 from bursar.experiments.base import Experiment
 from bursar.files import replace_file
 from bursar.problems import Problem
-from bursar.simulation.simulate import rounds
+from bursar.simulation.simulate import play_problems
 from bursar.version import __version__
 
 __all__ = [
@@ -193,7 +193,9 @@ def compute_cell(experiment: Experiment, cell: Cell) -> CellResult:
     drawing = 0.0
     failures: dict[str, Failure] = {}
     try:
-        for name, optimum, matches in rounds(plan, cell.setting_index, cell.repetition, policies):
+        for name, optimum, matches in play_problems(
+            plan, cell.setting_index, cell.repetition, policies
+        ):
             problems.append(name if name not in problems else f"{name} #{len(problems)}")
             optima.append(optimum)
             for slug, game in zip(slugs, matches, strict=True):

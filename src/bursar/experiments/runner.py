@@ -29,9 +29,8 @@ from bursar.experiments.cells import (
 )
 from bursar.policies import policy
 from bursar.settings import setting
-from bursar.simulation.match import match, warm_up
-from bursar.simulation.result import BUDGET_PLAYS, Result, Unit
-from bursar.simulation.simulate import in_threads, workers_of
+from bursar.simulation.result import BUDGET_PLAYS, CellGames, Result
+from bursar.simulation.simulate import count_workers, map_in_threads, match, warm_up
 
 __all__ = [
     "DRAWING",
@@ -196,13 +195,13 @@ def make_thread_engine(jobs: int | None = None) -> Engine:
     Threads, because compiled loops release Python's lock and share their machine code, which every
     process would have to load again (docs/reproduction.md has the comparison).
     """
-    workers = workers_of(jobs)
+    workers = count_workers(jobs)
 
     def engine(experiment: Experiment, cells: Iterable[Cell], stop: Stop) -> Iterator[CellResult]:
         for one in experiment.plan.policies:
             with suppress(Exception):  # it fails again in its cells, where the error is recorded
                 warm_up([one])
-        return in_threads(lambda cell: compute_cell(experiment, cell), cells, workers, stop)
+        return map_in_threads(lambda cell: compute_cell(experiment, cell), cells, workers, stop)
 
     return engine
 
@@ -212,7 +211,7 @@ def _load_result(
 ) -> Result:
     """Load all stored games of the experiment; missing ones are left out."""
     slugs = [str(one) for one in experiment.plan.policies]
-    units, present = [], []
+    loaded = []
     for cell in cells:
         found = [part for slug in slugs if (part := stored.get((cell.key, slug))) is not None]
         games: dict[str, Floats] = {}
@@ -223,9 +222,10 @@ def _load_result(
             games.update(blocks)
         played = [slug for slug in slugs if slug in games]
         values = [games[slug][i] for i in range(len(problems)) for slug in played]
-        units.append(Unit(cell.setting_index, cell.repetition, problems, optima, values))
-        present.append(played)
-    return Result.of(experiment.plan, units, present)
+        loaded.append(
+            CellGames(cell.setting_index, cell.repetition, problems, optima, values, played)
+        )
+    return Result.of(experiment.plan, loaded)
 
 
 def _sum_timings(cells: Sequence[Cell], stored: StoredCells) -> list[dict[str, str | int | float]]:

@@ -64,11 +64,11 @@ def result(rows: Any) -> Result:
     columns = (rows.column(name).to_numpy() for name in ("plays", "spent", "regret"))
     values = np.column_stack([column.astype(np.float64) for column in columns])
     return Result(
-        settings, problems, policies, shares,
-        setting[first], problem[first], repetition, policy[first],
-        rows.column("optimum").to_numpy()[first],
-        values.reshape(-1, shares.size, 3),
-        int(repetition.max(initial=-1)) + 1,
+        settings=settings, problems=problems, policies=policies, shares=shares,
+        setting=setting[first], problem=problem[first], repetition=repetition,
+        policy=policy[first], optimum=rows.column("optimum").to_numpy()[first],
+        values=values.reshape(-1, shares.size, 3),
+        repetitions=int(repetition.max(initial=-1)) + 1,
     )  # fmt: skip
 
 

@@ -1,9 +1,10 @@
-"""What a simulation came to: a table, its summary, and its picture."""
+"""What is to be played, checked once, and the result: a table, its summary, and its figure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
+from bursar.formatting import pluralize
 from bursar.policies import Policy
 from bursar.policies import policy as policy_of
 from bursar.problems import Problem
@@ -25,31 +27,28 @@ from bursar.validation import check_int, check_positive
 __all__ = [
     "BUDGET_PLAYS",
     "SHARES",
+    "AnySetting",
+    "CellGames",
     "Data",
-    "Named",
-    "Place",
     "Plan",
     "Result",
-    "Unit",
+    "SettingLike",
     "plan",
 ]
 
-# ==== plan
-# What is to be played: policies, settings, repetitions and budget, checked once.
-
 SHARES = tuple(i / 100 for i in range(1, 101))
 
-Place = Setting | AdExportSetting
-Named = str | Place | Problem
+AnySetting = Setting | AdExportSetting
+SettingLike = str | AnySetting | Problem
 Data = str | PathLike[str] | Ads | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to be played; checked, and the same whoever plays it."""
+    """Policies, settings, repetitions and budget, checked."""
 
     policies: tuple[Policy, ...]
-    settings: tuple[Place | Problem, ...]
+    settings: tuple[AnySetting | Problem, ...]
     repetitions: int
     budget_plays: float
     shares: tuple[float, ...]
@@ -58,15 +57,15 @@ class Plan:
     overspend: str
     budget: float | None = None  # in the setting's own money; in place of `budget_plays`
 
-    def place(self, which: int, repetition: int) -> tuple[Place | None, list[Problem]]:
-        """Return a setting, if it is one, and its problems in a repetition."""
-        place = self.settings[which]
-        if isinstance(place, Problem):
-            return None, [place]
-        return place, place.problems(repetition, self.data)
+    def problems(self, which: int, repetition: int) -> tuple[AnySetting | None, list[Problem]]:
+        """Return a setting, unless it is a problem itself, and its problems in a repetition."""
+        setting = self.settings[which]
+        if isinstance(setting, Problem):
+            return None, [setting]
+        return setting, setting.problems(repetition, self.data)
 
-    def tasks(self) -> Iterator[tuple[int, int]]:
-        """Yield (setting, repetition) of each unit of work, in the order of the result."""
+    def cells(self) -> Iterator[tuple[int, int]]:
+        """Yield (setting, repetition) of each cell, in the order of the result."""
         for which in range(len(self.settings)):
             for repetition in range(self.repetitions):
                 yield which, repetition
@@ -74,7 +73,7 @@ class Plan:
 
 def plan(
     policies: str | Policy | Iterable[str | Policy],
-    settings: Named | Iterable[Named],
+    settings: SettingLike | Iterable[SettingLike],
     repetitions: int,
     budget_plays: float = BUDGET_PLAYS,
     shares: Sequence[float] = SHARES,
@@ -85,11 +84,11 @@ def plan(
 ) -> Plan:
     """Check what is asked for, and return it as a plan."""
     chosen = tuple(policy_of(p) for p in _several(policies, (str, Policy)))
-    places = tuple(
+    known = tuple(
         setting_of(s) if isinstance(s, str) else s
         for s in _several(settings, (str, Setting, AdExportSetting, Problem))
     )
-    for name, value in (("policies", chosen), ("settings", places)):
+    for name, value in (("policies", chosen), ("settings", known)):
         if not value:
             raise InvalidInput(f"{name} must name at least one, got none")
     if len(set(map(str, chosen))) < len(chosen):
@@ -101,12 +100,13 @@ def plan(
     check_int("seed", seed, 0, "try 0")
     if overspend not in ("last", "never"):
         raise InvalidInput(f"overspend must be 'last' or 'never', got {overspend!r}")
-    marks = tuple(float(share) for share in shares)
-    if not marks or any(not 0.0 < s <= 1.0 for s in marks) or list(marks) != sorted(set(marks)):
+    at = tuple(float(share) for share in shares)
+    if not at or any(not 0.0 < s <= 1.0 for s in at) or list(at) != sorted(set(at)):
         raise InvalidInput(f"shares must rise within (0, 1], got {list(shares)!r}")
     return Plan(
-        chosen, places, int(repetitions), float(budget_plays), marks, data, int(seed), overspend,
-        budget,
+        policies=chosen, settings=known, repetitions=int(repetitions),
+        budget_plays=float(budget_plays), shares=at, data=data, seed=int(seed),
+        overspend=overspend, budget=budget,
     )  # fmt: skip
 
 
@@ -114,24 +114,23 @@ def _several(given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     return (given,) if isinstance(given, kinds) else tuple(given)
 
 
-"""Libraries of the extra ``paper``."""
-
-
-class Unit(NamedTuple):
-    """The games of one repetition of one setting: a block a problem and policy, problems first."""
+class CellGames(NamedTuple):
+    """The games of one cell, a repetition of a setting: for each problem one of each policy."""
 
     setting: int
     repetition: int
     problems: list[str]
-    optima: list[float]  # what the best arm brings for the whole budget, a problem
-    games: list[Floats]
+    optima: list[float]  # of each problem: mean reward of the best arm for the whole budget
+    games: list[Floats]  # plays, spend and regret at each share
+    policies: Sequence[str] | None = None  # that played; all, unless some games failed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Result:
     """Plays, spend and regret of every game at every share of its budget.
 
-    ``values`` has one row a share of a game: plays, spent, regret. The columns beside it say whose.
+    ``values`` has one row for each share of each game: plays, spent, regret. The other columns
+    say which game it is.
     """
 
     settings: tuple[str, ...]
@@ -142,66 +141,92 @@ class Result:
     problem: Any
     repetition: Any
     policy: Any
-    optimum: Floats  # what the best arm brings on average for the whole budget, of each game
+    optimum: Floats  # of each game: mean reward of the best arm for the whole budget
     values: Floats  # games x shares x 3
     repetitions: int
 
     @classmethod
-    def of(
-        cls, plan: Plan, units: Sequence[Unit], present: Sequence[Sequence[str]] | None = None
-    ) -> Result:
-        """Put the units of a plan in order; some may be missing if it was interrupted.
-
-        ``present`` names the policies of each unit, where some games could not be played.
-        """
+    def of(cls, plan: Plan, cells: Sequence[CellGames]) -> Result:
+        """Put the cells of a plan in order; some may be missing if it was interrupted."""
         slugs = tuple(map(str, plan.policies))
-        players = present or [slugs] * len(units)
         names: dict[str, int] = {}
         keys: list[tuple[int, int, int, int]] = []
         blocks: list[Floats] = []
         optima: list[float] = []
-        for unit, who in sorted(zip(units, players, strict=True), key=lambda pair: pair[0][:2]):
-            games = iter(unit.games)
-            for problem, optimum in zip(unit.problems, unit.optima, strict=True):
+        for cell in sorted(cells, key=lambda cell: cell[:2]):
+            games = iter(cell.games)
+            players = slugs if cell.policies is None else cell.policies
+            for problem, optimum in zip(cell.problems, cell.optima, strict=True):
                 number = names.setdefault(problem, len(names))
-                for slug in who:
-                    keys.append((unit.setting, number, unit.repetition, slugs.index(slug)))
+                for slug in players:
+                    keys.append((cell.setting, number, cell.repetition, slugs.index(slug)))
                     blocks.append(next(games))
                     optima.append(optimum)
         columns = np.array(keys, dtype=np.int32).reshape(-1, 4)
-        shape = (-1, len(plan.shares), 3)
         return cls(
-            tuple(str(getattr(s, "name", s)) or "problem" for s in plan.settings),
-            tuple(names),
-            slugs,
-            np.array(plan.shares),
-            columns[:, 0],
-            columns[:, 1],
-            columns[:, 2],
-            columns[:, 3],
-            np.array(optima, dtype=np.float64),
-            np.array(blocks).reshape(shape),
-            plan.repetitions,
+            settings=tuple(str(getattr(s, "name", s)) or "problem" for s in plan.settings),
+            problems=tuple(names),
+            policies=slugs,
+            shares=np.array(plan.shares),
+            setting=columns[:, 0],
+            problem=columns[:, 1],
+            repetition=columns[:, 2],
+            policy=columns[:, 3],
+            optimum=np.array(optima, dtype=np.float64),
+            values=np.array(blocks).reshape(-1, len(plan.shares), 3),
+            repetitions=plan.repetitions,
         )
+
+    def __repr__(self) -> str:
+        """Return what was played, and the policy of the least regret."""
+        games = len(self.values)
+        text = (
+            f"{pluralize(len(self.policies), 'policy', 'policies')}, "
+            f"{pluralize(len(self.settings), 'setting')}, "
+            f"{pluralize(self.repetitions, 'repetition')}: {pluralize(games, 'game')}"
+        )
+        if len(self.settings) == 1 and (last := self._final_rows()):
+            best = min(last, key=lambda row: row["regret_mean"])
+            text += f"; least mean regret: {best['policy']}, {best['regret_mean']:,.4g}"
+        return f"<Result of {text}>"
+
+    def _repr_html_(self) -> str:
+        """Return the mean regret of each policy at the end as a table for notebooks."""
+        rows = "".join(
+            f"<tr><td>{escape(row['setting'])}</td><td>{escape(row['policy'])}</td>"
+            f"<td>{row['games']:,}</td><td>{row['regret_mean']:,.4g}</td>"
+            f"<td>{row['regret_low']:,.4g} to {row['regret_high']:,.4g}</td></tr>"
+            for row in self._final_rows()
+        )
+        head = "".join(
+            f"<th>{name}</th>" for name in ("setting", "policy", "games", "mean regret", "95%")
+        )
+        return (
+            f"<table><caption>{escape(repr(self))}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table>"
+        )
+
+    def _final_rows(self) -> list[dict[str, Any]]:
+        return [row for row in self.summary() if row["budget_share"] == float(self.shares[-1])]
 
     @property
     def table(self) -> Any:
-        """The result as a pyarrow table, one row a share of a game."""
+        """The result as a pyarrow table, one row per share of each game."""
         return import_extra("bursar.simulation.arrow").table(self)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Hand the table to any library that speaks Arrow, as in ``polars.DataFrame(result)``."""
+        """Pass the table to any library that reads Arrow, as in ``polars.DataFrame(result)``."""
         return self.table.__arrow_c_stream__(requested_schema)
 
     def plot(self, **options: Any) -> Any:
-        """Draw mean regret over the budget, a panel a setting; returns a matplotlib figure."""
+        """Draw mean regret over the budget, one panel per setting; return a matplotlib figure."""
         return import_extra("bursar.paper.figures.regret").draw_regret(self, **options)
 
     def summary(self, by_problem: bool = False) -> list[dict[str, Any]]:
         """Return mean, spread and median of regret by setting, policy and share of the budget.
 
         ``regret_low`` and ``regret_high`` are the 95% interval of the mean over games. With
-        ``by_problem`` a row also for each problem of a setting (the campaigns of the ads).
+        ``by_problem`` there are also rows for each problem of a setting (the campaigns of the ads).
         """
         rows: list[dict[str, Any]] = []
         for setting, name in enumerate(self.settings):
@@ -209,14 +234,14 @@ class Result:
             for policy, slug in enumerate(self.policies):
                 games = here & (self.policy == policy)
                 if games.any():
-                    rows.extend(self._rows({"setting": name, "policy": slug}, games))
+                    rows.extend(self._summarize({"setting": name, "policy": slug}, games))
                 if by_problem:
                     for problem in np.unique(self.problem[games]):
                         which = {"setting": name, "policy": slug, "problem": self.problems[problem]}
-                        rows.extend(self._rows(which, games & (self.problem == problem)))
+                        rows.extend(self._summarize(which, games & (self.problem == problem)))
         return rows
 
-    def _rows(self, whose: dict[str, str], games: Any) -> Iterator[dict[str, Any]]:
+    def _summarize(self, whose: dict[str, str], games: Any) -> Iterator[dict[str, Any]]:
         plays, regret = self.values[games, :, 0], self.values[games, :, 2]
         count = regret.shape[0]
         mean, median = regret.mean(axis=0), np.median(regret, axis=0)

@@ -1,18 +1,47 @@
-"""Play policies on settings, many repetitions each, on all cores."""
+"""Play policies on settings, many repetitions each, on all cores.
+
+A match is one problem of one repetition: several policies play it one after the other and meet the
+same outcomes.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TypeVar, cast
+from time import thread_time
+from typing import NamedTuple, TypeVar, cast
 
+import numpy as np
+
+from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.policies import Policy
-from bursar.simulation.match import MatchResult, match, warm_up
-from bursar.simulation.result import BUDGET_PLAYS, SHARES, Data, Named, Plan, Result, Unit, plan
+from bursar.problems import Bernoulli, Nonstationary, Problem
+from bursar.simulation import nonstationary_loop
+from bursar.simulation.game import Game, columns_for, run
+from bursar.simulation.result import (
+    BUDGET_PLAYS,
+    SHARES,
+    CellGames,
+    Data,
+    Plan,
+    Result,
+    SettingLike,
+    plan,
+)
+from bursar.simulation.tape import Tape
 
-__all__ = ["in_threads", "rounds", "simulate", "units", "workers_of"]
+__all__ = [
+    "MatchResult",
+    "count_workers",
+    "map_in_threads",
+    "match",
+    "play_cells",
+    "play_problems",
+    "simulate",
+    "warm_up",
+]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -21,7 +50,7 @@ _NO_MORE = object()
 
 def simulate(
     policies: str | Policy | Iterable[str | Policy],
-    settings: Named | Iterable[Named],
+    settings: SettingLike | Iterable[SettingLike],
     repetitions: int = 100,
     *,
     budget_plays: float = BUDGET_PLAYS,
@@ -37,9 +66,9 @@ def simulate(
     Parameters
     ----------
     policies : slug, Policy, or several
-        Who plays.
+        The players.
     settings : name, Setting, Problem, or several
-        On what: settings of the paper such as ``"S-Br-10"``, or problems of one's own.
+        Settings of the paper such as ``"S-Br-10"``, or problems of your own.
     repetitions : int
         Games of each; repetition i of a setting of the paper is the authors' problem of seed i.
     budget_plays : float
@@ -49,15 +78,15 @@ def simulate(
     data : path, optional
         The Facebook ads, for the settings FB-Br and FB-Bt.
     seed : int
-        Same seed, same result, whatever ``jobs`` and the order of policies. All policies meet the
-        same outcomes: the n-th play of an arm brings and costs the same.
+        The same seed gives the same result for any ``jobs`` and any order of policies. All policies
+        meet the same outcomes: the n-th play of an arm yields and costs the same.
     jobs : int, optional
         Threads; all cores by default. Compiled loops do not hold Python's lock.
     overspend : {"last", "never"}
         Whether the last play may exceed the budget, as in the paper, or the game ends before a play
         that might.
     progress : callable, optional
-        Called with the numbers of finished and of all units of work.
+        Called with the numbers of finished and of all cells, the repetitions of a setting.
 
     Examples
     --------
@@ -65,38 +94,41 @@ def simulate(
     >>> [row["policy"] for row in result.summary() if row["budget_share"] == 1.0]
     ['omega-ucb:rho=0.25', 'uniform']
     """
-    todo = plan(policies, settings, repetitions, budget_plays, shares, data, seed, overspend)
+    todo = plan(
+        policies, settings, repetitions, budget_plays=budget_plays, shares=shares, data=data,
+        seed=seed, overspend=overspend,
+    )  # fmt: skip
     total = len(todo.settings) * todo.repetitions
-    done: list[Unit] = []
+    done: list[CellGames] = []
     progress(0, total)
-    for unit in units(todo, jobs):
-        done.append(unit)
+    for cell in play_cells(todo, jobs):
+        done.append(cell)
         progress(len(done), total)
     return Result.of(todo, done)
 
 
-def units(todo: Plan, jobs: int | None = None) -> Iterator[Unit]:
-    """Play a plan and yield its units as they are finished, in any order."""
-    workers = workers_of(jobs)
+def play_cells(todo: Plan, jobs: int | None = None) -> Iterator[CellGames]:
+    """Play a plan and yield its cells as they are finished, in any order."""
+    workers = count_workers(jobs)
     warm_up(todo.policies)
-    yield from in_threads(lambda task: _unit(todo, *task), todo.tasks(), workers)
+    yield from map_in_threads(lambda cell: _play_cell(todo, *cell), todo.cells(), workers)
 
 
-def workers_of(jobs: int | None) -> int:
-    """Return how many threads to use: all cores, unless it is said."""
+def count_workers(jobs: int | None) -> int:
+    """Return the number of threads to use: that of all cores by default."""
     workers = (os.cpu_count() or 1) if jobs is None else jobs
     if workers < 1:
         raise InvalidInput(f"jobs must be 1 or more, got {jobs!r}")
     return workers
 
 
-def in_threads(
+def map_in_threads(
     work: Callable[[T], R],
     tasks: Iterable[T],
     workers: int,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[R]:
-    """Do work on tasks and yield results as they come; once told to stop, only what runs."""
+    """Do work on tasks and yield results as they come; after ``stop``, only of those that run."""
     waiting = iter(tasks)
     pool = ThreadPoolExecutor(workers)
     running: set[Future[R]] = set()
@@ -116,15 +148,15 @@ def in_threads(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def rounds(
+def play_problems(
     todo: Plan, which: int, repetition: int, policies: Sequence[Policy] | None = None
 ) -> Iterator[tuple[str, float, Iterator[MatchResult]]]:
     """Yield name, optimum and games of each problem of a repetition, in the setting's own money.
 
     All policies on all problems of a repetition: they share its tapes, which are then freed.
     """
-    place, problems = todo.place(which, repetition)
-    coin, prize = (1.0, 1.0) if place is None else (place.coin, place.prize)
+    setting, problems = todo.problems(which, repetition)
+    coin, prize = (1.0, 1.0) if setting is None else (setting.coin, setting.prize)
     for number, problem in enumerate(problems):
         budget = todo.budget_plays * problem.min_cost
         if todo.budget is not None:
@@ -140,13 +172,70 @@ def _in_money(games: Iterator[MatchResult], coin: float, prize: float) -> Iterat
         yield game._replace(checkpoints=game.checkpoints * (1.0, coin, prize))
 
 
-def _unit(todo: Plan, which: int, repetition: int) -> Unit:
-    unit = Unit(which, repetition, [], [], [])
-    for name, optimum, games in rounds(todo, which, repetition):
-        unit.problems.append(name)
-        unit.optima.append(optimum)
+def _play_cell(todo: Plan, which: int, repetition: int) -> CellGames:
+    cell = CellGames(which, repetition, [], [], [])
+    for name, optimum, games in play_problems(todo, which, repetition):
+        cell.problems.append(name)
+        cell.optima.append(optimum)
         for played in games:
             if played.error is not None:
                 raise played.error
-            unit.games.append(played.checkpoints)
-    return unit
+            cell.games.append(played.checkpoints)
+    return cell
+
+
+class MatchResult(NamedTuple):
+    """One game of a match: plays, spend and regret at each share, or why there are none."""
+
+    checkpoints: Floats
+    seconds: float  # of this thread, without the drawing of outcomes
+    drawing: float
+    error: Exception | None = None
+
+
+def match(
+    problem: Problem,
+    policies: Sequence[Policy],
+    budget: float,
+    shares: Sequence[float],
+    key: tuple[int, ...],
+    overspend: str = "last",
+) -> Iterator[MatchResult]:
+    """Play each policy; one that fails does not keep the others from playing."""
+    at = np.array(shares)
+    if isinstance(problem, Nonstationary):
+        source = nonstationary_loop.Source(problem, key)
+        yield from _play_each(
+            policies,
+            lambda p: nonstationary_loop.run(p, source, budget, at, key, overspend=overspend),
+        )
+        return
+    tape = Tape(problem, key, columns_for(tuple(policies)))
+    yield from _play_each(
+        policies, lambda p: run(p, tape, budget, at, key, overspend=overspend), tape
+    )
+    tape.close()
+
+
+def _play_each(
+    policies: Sequence[Policy], play: Callable[[Policy], Game], tape: Tape | None = None
+) -> Iterator[MatchResult]:
+    drawn = 0.0
+    for policy in policies:
+        start = thread_time()
+        error: Exception | None = None
+        try:
+            checkpoints = play(policy).checkpoints
+        except Exception as caught:
+            checkpoints, error = np.empty((0, 3)), caught
+        now = tape.seconds if tape is not None else drawn
+        drawing, drawn = now - drawn, now
+        yield MatchResult(checkpoints, thread_time() - start - drawing, drawing, error)
+
+
+def warm_up(policies: Sequence[Policy]) -> None:
+    """Play a short game with each policy, so that threads find its machine code ready."""
+    for policy in policies:
+        size = max(3, policy.round_size)
+        tape = Tape(Bernoulli(np.full(size, 0.5), np.full(size, 0.5)), (0, 0, 0))
+        run(policy, tape, 5.0, np.ones(1), (0,))

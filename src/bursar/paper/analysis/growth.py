@@ -31,7 +31,7 @@ from bursar.paper.analysis.permutation import bootstrap_interval, bootstrap_weig
 from bursar.policies import policy as policy_of
 from bursar.problems import Bernoulli, Problem
 from bursar.settings import setting as setting_of
-from bursar.simulation.result import BUDGET_PLAYS, Data, Place, Result
+from bursar.simulation.result import BUDGET_PLAYS, AnySetting, Data, Result
 from bursar.theory import lower_bound, regret_bound
 
 __all__ = [
@@ -180,7 +180,7 @@ def upper_bounds(
 
 
 def least_regret(
-    result: Result, setting: str, settings: Sequence[Place | Problem] = (), data: Data = None
+    result: Result, setting: str, settings: Sequence[AnySetting | Problem] = (), data: Data = None
 ) -> Floats | None:
     """Return the asymptotic lower bound of mean regret at each share of the budget.
 
@@ -220,7 +220,7 @@ def least_regret(
 
 
 def _problems(
-    name: str, repetition: int, settings: Sequence[Place | Problem], data: Data
+    name: str, repetition: int, settings: Sequence[AnySetting | Problem], data: Data
 ) -> tuple[float, list[Problem]]:
     """Return what a reward of 1 is in the result's units, and the problems of a repetition."""
     known = [one for one in settings if (one.name or "problem") == name]

@@ -43,11 +43,11 @@ from bursar.paper.labels import OWN, RECOMMENDED
 from bursar.problems import Problem
 from bursar.settings import facebook
 from bursar.settings.facebook import Ads
-from bursar.simulation.result import Data, Place, Result
+from bursar.simulation.result import AnySetting, Data, Result
 
 __all__ = ["DrawnFigure", "draw_all", "save_figure"]
 
-Settings = Sequence[Place | Problem]
+Settings = Sequence[AnySetting | Problem]
 Rows = Sequence[Mapping[str, Any]]
 
 _DPI = 150

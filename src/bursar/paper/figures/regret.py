@@ -66,7 +66,7 @@ from bursar.paper.labels import (
 from bursar.policies import policy as policy_of
 from bursar.problems import Problem
 from bursar.settings import setting as setting_of
-from bursar.simulation.result import Data, Place, Result
+from bursar.simulation.result import AnySetting, Data, Result
 
 __all__ = [
     "LEAST",
@@ -95,7 +95,7 @@ def draw_regret(
     *,
     statistic: str = "mean",
     policies: Sequence[str] | None = None,
-    settings: Sequence[Place | Problem] = (),
+    settings: Sequence[AnySetting | Problem] = (),
     data: Data = None,
 ) -> Figure:
     """Draw regret over the budget, one panel per setting.
