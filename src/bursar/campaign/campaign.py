@@ -20,7 +20,14 @@ from bursar.campaign.commands import (
     tell_command,
     void_command,
 )
-from bursar.campaign.committer import Clock, Command, Committer, PendingCommand, SystemClock
+from bursar.campaign.committer import (
+    Clock,
+    Command,
+    Committer,
+    PendingCommand,
+    SystemClock,
+    T,
+)
 from bursar.campaign.config import DEFAULT_POLICY, Config
 from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
 from bursar.campaign.decision import Decision, DecisionBlock, html_table, make_decision
@@ -176,12 +183,10 @@ class Campaign:
             What to record with the decision: plain data of at most 16 KiB.
         """
         if n is None:
-            decision: Decision = self.execute(ask_command(id, among, exclude, context))
-            return decision
+            return self._committer.execute(ask_command(id, among, exclude, context))
         if id is not None:
             raise InvalidInput("give n or id, not both: a batch has an id for each decision")
-        decisions: list[Decision] = self.execute(ask_many_command(n, among, exclude, context))
-        return decisions
+        return self.execute(ask_many_command(n, among, exclude, context))
 
     @contextmanager
     def decide(self, **options: Any) -> Iterator[DecisionBlock]:
@@ -256,10 +261,9 @@ class Campaign:
             the ledger was restored from a backup that does not have the decision.
         """
         grant = None if token is None else self._open_token(decision, token)
-        found: Decision = self.execute(
+        return self._committer.execute(
             tell_command(self.config, decision, cost, reward, report, rounding, grant)
         )
-        return found
 
     def tell_many(self, outcomes: Sequence[Mapping[str, Any]]) -> list[Decision | BursarError]:
         """Record many outcomes in one commit: mappings with decision, cost, reward and report.
@@ -268,7 +272,7 @@ class Campaign:
         """
         return self.execute_batch([self._tell_command(one) for one in outcomes])
 
-    def _tell_command(self, outcome: Mapping[str, Any]) -> Command:
+    def _tell_command(self, outcome: Mapping[str, Any]) -> Command[Decision]:
         if "decision" not in outcome or not _OUTCOME.issuperset(outcome):
             raise InvalidInput(
                 "an outcome has decision, cost, reward, report, rounding and token,"
@@ -281,13 +285,11 @@ class Campaign:
 
     def confirm(self, decision: Decision | str) -> Decision:
         """Confirm that a decision is about to be used (campaigns with ask_ttl)."""
-        found: Decision = self.execute(confirm_command(decision))
-        return found
+        return self.execute(confirm_command(decision))
 
     def void(self, decision: Decision | str, reason: str = "not used", *, by: str = "") -> Decision:
         """Release the hold of a decision that was not used."""
-        found: Decision = self.execute(void_command(decision, reason, by))
-        return found
+        return self.execute(void_command(decision, reason, by))
 
     def void_many(
         self, decisions: Sequence[Decision | str], reason: str = "not used", *, by: str = ""
@@ -305,15 +307,11 @@ class Campaign:
         by: str = "",
     ) -> Decision:
         """Replace an outcome that was wrong; the first report stays in the log."""
-        found: Decision = self.execute(
-            correct_command(self.config, decision, cost, reward, reason, by)
-        )
-        return found
+        return self.execute(correct_command(self.config, decision, cost, reward, reason, by))
 
     def expire(self) -> int:
         """End overdue holds now, and return how many; every ask and tell does so as well."""
-        ended: int = self.execute(release_expired)
-        return ended
+        return self.execute(release_expired)
 
     def token(self, decision: Decision) -> str:
         """Return a signed token with which the decision can be settled after a restore."""
@@ -330,8 +328,7 @@ class Campaign:
 
     def decision(self, id: str) -> Decision:
         """Return a decision as it stands now."""
-        found: Decision = self.execute(decision_command(id))
-        return found
+        return self.execute(decision_command(id))
 
     def holds(self) -> list[Decision]:
         """Return the decisions whose money is held, the oldest first."""
@@ -342,20 +339,15 @@ class Campaign:
             found.sort(key=lambda one: one.seq)
             return [make_decision(state, one, replayed=False) for one in found]
 
-        found: list[Decision] = self.execute(command)
-        return found
+        return self.execute(command)
 
     def arms(self) -> list[ArmView]:
         """Return every arm: counts, money, means and reward per cost with 95% intervals."""
-        found: list[ArmView] = self.execute(lambda transaction: make_arm_views(transaction.state))
-        return found
+        return self.execute(lambda transaction: make_arm_views(transaction.state))
 
     def status(self) -> Status:
         """Return how the campaign stands: its money, counts and rules at one moment."""
-        found: Status = self.execute(
-            lambda transaction: make_status(transaction.state, transaction.now)
-        )
-        return found
+        return self.execute(lambda transaction: make_status(transaction.state, transaction.now))
 
     def explain(self, decision: Decision | str) -> Explanation:
         """Return why a decision was made, from the log as it was then.
@@ -584,11 +576,11 @@ class Campaign:
 
     # commands
 
-    def execute(self, command: Command) -> Any:
+    def execute(self, command: Command[T]) -> T:
         """Run a command of :mod:`bursar.campaign.commands`, commit it and return its result."""
         return self._committer.execute(command)
 
-    def execute_batch(self, commands: Sequence[Command]) -> list[Any]:
+    def execute_batch(self, commands: Sequence[Command[Any]]) -> list[Any]:
         """Run many commands in one commit; return the result of each, or the error it raised.
 
         If the commit fails, every place has that error.

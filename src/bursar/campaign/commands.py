@@ -36,7 +36,7 @@ def ask_command(
     among: Sequence[str] | None = None,
     exclude: Sequence[str] | None = None,
     context: dict[str, Any] | None = None,
-) -> Command:
+) -> Command[Decision]:
     """Return the command of an ask; it returns a Decision."""
     options = (
         ANY
@@ -58,7 +58,7 @@ def ask_many_command(
     exclude: Sequence[str] | None = None,
     context: dict[str, Any] | None = None,
     ids: Sequence[str] | None = None,
-) -> Command:
+) -> Command[list[Decision]]:
     """Return the command of many asks; it returns a list, shorter if the budget ends on the way."""
     count = check_int("n", n, 1, "how many decisions to ask for")
     keys = None if ids is None else [_check_new_id(one) for one in ids]
@@ -89,7 +89,7 @@ def tell_command(
     report: str | None = None,
     rounding: Rounding | None = None,
     grant: Grant | None = None,
-) -> Command:
+) -> Command[Decision]:
     """Return the command of an outcome; it returns a Decision."""
     units = None if cost is None else config.coin.units("cost", cost, rounding)
     number = reward if reward is None or type(reward) is float else check_number("reward", reward)
@@ -102,13 +102,15 @@ def tell_command(
     return command
 
 
-def confirm_command(decision: Decision | str) -> Command:
+def confirm_command(decision: Decision | str) -> Command[Decision]:
     """Return the command of a confirmation; it returns a Decision."""
     key = decision_id(decision)
     return lambda transaction: make_decision(transaction.state, *outcomes.confirm(transaction, key))
 
 
-def void_command(decision: Decision | str, reason: str = "not used", by: str = "") -> Command:
+def void_command(
+    decision: Decision | str, reason: str = "not used", by: str = ""
+) -> Command[Decision]:
     """Return the command that releases a hold; it returns a Decision."""
     key = decision_id(decision)
     return lambda transaction: make_decision(
@@ -123,7 +125,7 @@ def correct_command(
     reward: float | None = None,
     reason: str = "",
     by: str = "",
-) -> Command:
+) -> Command[Decision]:
     """Return the command of a correction; it returns a Decision."""
     units = None if cost is None else config.coin.units("cost", cost)
     number = None if reward is None else check_number("reward", reward)
@@ -136,7 +138,7 @@ def correct_command(
     return command
 
 
-def decision_command(decision: str) -> Command:
+def decision_command(decision: str) -> Command[Decision]:
     """Return the command that reads a decision; it returns a Decision."""
     key = decision_id(decision)
     return lambda transaction: make_decision(

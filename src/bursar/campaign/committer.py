@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
@@ -36,7 +36,8 @@ __all__ = [
     "SystemClock",
 ]
 
-Command = Callable[[Transaction], Any]
+T = TypeVar("T")
+Command = Callable[[Transaction], T]
 """What a call does: it reads the state of a transaction and appends events."""
 
 CommitObserver = Callable[[str, int, float], None]
@@ -67,7 +68,7 @@ class PendingCommand:
 
     def __init__(
         self,
-        command: Command,
+        command: Command[Any],
         future: asyncio.Future[Any] | None = None,
         deadline: float | None = None,
         observer: CommitObserver | None = None,
@@ -89,6 +90,7 @@ class Committer:
         self.name = name
         self.clock = clock
         self.trusted = TrustedClock(clock, store)
+        self._is_steady = self.trusted.is_steady
         self._state: State | None = None
         self._snapshot_at = 0
         self._lock = threading.Lock()  # held while commands run and are committed
@@ -104,15 +106,16 @@ class Committer:
 
     # callers
 
-    def execute(self, command: Command) -> Any:
+    def execute(self, command: Command[T]) -> T:
         """Run a command on the newest state, commit its events and return its result."""
         if self._urgent or self._others or not self._lock.acquire(False):
             pending = PendingCommand(command)
             self._wait(pending)
             if pending.error is not None:
                 raise pending.error
-            return pending.result
-        refused = result = None  # alone: the same as _commit, without what only a batch needs
+            result: T = pending.result
+            return result
+        refused = None  # alone: the same as _commit, without what only a batch needs
         try:
             with self.store.open_writer(self.name) as writer:
                 transaction = self._begin(writer)
@@ -136,7 +139,7 @@ class Committer:
             raise refused
         return result
 
-    def execute_batch(self, commands: Sequence[Command]) -> list[Any]:
+    def execute_batch(self, commands: Sequence[Command[Any]]) -> list[Any]:
         """Run commands with one commit; return the result of each, or the error it raised."""
         batch = [PendingCommand(command) for command in commands]
         with self._lock:
@@ -167,8 +170,7 @@ class Committer:
 
     def state(self) -> State:
         """Return the newest state, to be read and not changed."""
-        found: State = self.execute(lambda transaction: transaction.state)
-        return found
+        return self.execute(lambda transaction: transaction.state)
 
     def close(self) -> None:
         """Take no more submissions; return when all that are queued were committed."""
@@ -274,8 +276,8 @@ class Committer:
             state = self._catch_up(writer)
         wall = self.clock.wall()
         if wall < state.ts:  # it was set back, or another host is ahead
-            self.trusted.is_steady(wall)
-        return Transaction(state, writer, wall, self.trusted.is_steady)
+            self._is_steady(wall)
+        return Transaction(state, writer, wall, self._is_steady)
 
     def _write(self, transaction: Transaction) -> None:
         state = transaction.state

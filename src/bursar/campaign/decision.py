@@ -122,9 +122,11 @@ def html_table(rows: dict[str, Any]) -> str:
 def make_decision(state: State, record: DecisionRecord, replayed: bool) -> Decision:
     """Return a decision of a campaign as it stands."""
     return Decision(
-        record.id, state.arms[record.arm].key, record.seq, state.config.coin, record.hold,
-        record.ts, record.expires, record.propensity, record.constrained, replayed,
-        record.money, record.rewarded, record.cost, record.reward, record.context,
+        id=record.id, arm=state.arms[record.arm].key, seq=record.seq, coin=state.config.coin,
+        hold_units=record.hold, ts=record.ts, expires=record.expires, replayed=replayed,
+        propensity=record.propensity, constrained=record.constrained, money=record.money,
+        reward_state=record.rewarded, cost_units=record.cost, reward=record.reward,
+        context=record.context,
     )  # fmt: skip
 
 

@@ -12,43 +12,8 @@ from __future__ import annotations
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from bursar.errors import NewerSchema
-from bursar.ledger.event import RESTORED, Event
-
-__all__ = [
-    "ADOPTED",
-    "ARM_ADDED",
-    "ARM_PAUSED",
-    "ARM_RESUMED",
-    "ARM_RETIRED",
-    "ASKED",
-    "AUDITED",
-    "BODIES",
-    "BUDGET_SET",
-    "CAP_SET",
-    "CHANGED",
-    "CLOSED",
-    "CONFIRMED",
-    "CORRECTED",
-    "CREATED",
-    "DECISIONS",
-    "DEFAULTED",
-    "ENDINGS",
-    "GRANTS",
-    "LAPSED",
-    "NOTICES",
-    "OUTCOMES",
-    "PAUSED",
-    "POLICY_ERROR",
-    "POLICY_SLOW",
-    "RECONCILED",
-    "RELEASED",
-    "RESTORED",
-    "RESUMED",
-    "RULES",
-    "TOLD",
-    "VOIDED",
-    "check_kind",
-]
+from bursar.ledger.event import RESTORED as RESTORED
+from bursar.ledger.event import Event
 
 CREATED: Final = "created"
 ASKED: Final = "asked"

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.arrays import Floats
-from bursar.campaign.events import ASKED, LAPSED, RELEASED, VOIDED
-from bursar.campaign.records import ArmChange, changes_of
+from bursar.campaign.events import ASKED, RELEASED, VOIDED
+from bursar.campaign.records import OPEN, ArmChange, DecisionRecord, changes_of, make_record
 from bursar.campaign.transaction import Transaction
 from bursar.campaign.views import CampaignView, Statistics, make_statistics
 from bursar.errors import InvalidInput
@@ -154,22 +154,24 @@ def read_recent_activity(
     events: Iterable[Event], now: int, days: float, unit: float
 ) -> RecentActivity:
     """Return the decisions of the last days that were not voided or released."""
-    rows: dict[str, list[float]] = {}
+    found: dict[str, DecisionRecord] = {}
     for event in events:
-        body = event.body
         if event.kind == ASKED and event.ts >= now - days * _DAY:
-            rows[event.decision] = [event.ts, body["arm"], np.nan, np.nan]
-        elif event.decision in rows:
-            row = rows[event.decision]
-            if event.kind in (VOIDED, RELEASED):
-                del rows[event.decision]
-            elif event.kind == LAPSED:
-                row[2] = body["charge"] * unit
-            else:
-                row[2] = body["cost"] * unit if "cost" in body else row[2]
-                reward = body.get("reward")
-                row[3] = row[3] if reward is None else reward
-    table = np.array(list(rows.values())).reshape(-1, 4)
+            found[event.decision] = make_record(event)
+        elif event.kind in (VOIDED, RELEASED):
+            found.pop(event.decision, None)
+        elif event.decision in found:
+            found[event.decision].apply(event)
+    rows = [
+        (
+            one.ts,
+            one.arm,
+            np.nan if one.money in OPEN else one.charged * unit,
+            np.nan if one.reward is None else one.reward,
+        )
+        for one in found.values()
+    ]
+    table = np.array(rows).reshape(-1, 4)
     times = np.append(table[:, 0], max(now, table[-1, 0] if len(table) else 0))
     arms = table[:, 1].astype(np.intp)
     return RecentActivity(arms, np.diff(times) / _DAY, table[:, 2], table[:, 3])

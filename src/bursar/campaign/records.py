@@ -134,7 +134,7 @@ class DecisionRecord(Struct, gc=False):
         """
         kind, body = event.kind, event.body
         if kind in OUTCOMES:
-            self._apply_outcome(event, reset)
+            self.apply_outcome(event, reset)
         elif kind in ENDINGS:
             self.money, self.charged = kind, body.get("charge", 0)
             if kind != LAPSED and self.rewarded == "pending":
@@ -144,7 +144,8 @@ class DecisionRecord(Struct, gc=False):
         else:
             raise unknown_kind(event)
 
-    def _apply_outcome(self, event: Event, reset: int) -> None:
+    def apply_outcome(self, event: Event, reset: int) -> None:
+        """Take a report, a correction or a default into account."""
         kind, body = event.kind, event.body
         if kind == CORRECTED and self.learned > reset:
             self.learned = 0
@@ -170,8 +171,9 @@ def make_record(event: Event) -> DecisionRecord:
     """Return a decision as its first event leaves it."""
     body, ts = event.body, event.ts
     return DecisionRecord(
-        event.decision, event.seq, ts, body["arm"], body["hold"], ts // _DAY, body["expires"],
-        body["due"], body["print"], body["p"], body["constrained"], body.get("context"),
+        id=event.decision, seq=event.seq, ts=ts, day=ts // _DAY, arm=body["arm"],
+        hold=body["hold"], expires=body["expires"], due=body["due"], fingerprint=body["print"],
+        propensity=body["p"], constrained=body["constrained"], context=body.get("context"),
     )  # fmt: skip
 
 

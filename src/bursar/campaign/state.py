@@ -13,34 +13,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from bursar.campaign import events as kinds
 from bursar.campaign.config import Config
-from bursar.campaign.events import (
-    ADOPTED,
-    ARM_ADDED,
-    ARM_PAUSED,
-    ARM_RESUMED,
-    ARM_RETIRED,
-    ASKED,
-    BUDGET_SET,
-    CAP_SET,
-    CHANGED,
-    CLOSED,
-    CONFIRMED,
-    CORRECTED,
-    CREATED,
-    DEFAULTED,
-    LAPSED,
-    PAUSED,
-    POLICY_ERROR,
-    POLICY_SLOW,
-    RECONCILED,
-    RELEASED,
-    RESTORED,
-    RESUMED,
-    TOLD,
-    VOIDED,
-    check_kind,
-)
+from bursar.campaign.events import CORRECTED, TOLD
 from bursar.campaign.learner import COST, REWARD, CampaignLearner
 from bursar.campaign.records import (
     OPEN,
@@ -175,7 +150,7 @@ class State:
         """Take an event into account."""
         handler = _HANDLERS.get(event.kind)
         if handler is None:
-            check_kind(event)
+            kinds.check_kind(event)
             raise CorruptLedger(f"event {event.seq} of {self.name!r} creates it a second time")
         handler(self, event, event.body)
         self.seq, self.ts = event.seq, event.ts
@@ -216,7 +191,7 @@ class State:
             self._settle(record, body["cost"])
         if "reward" in body:
             self._count_reward(record, event)
-        record.apply(event, reset)
+        record.apply_outcome(event, reset)
         news = 0
         if event.kind == TOLD:
             news = REWARD if record.rewarded == "observed" else 0
@@ -245,7 +220,7 @@ class State:
             _keep_cost(arm.costs, record.cost, cost)
 
     def _count_reward(self, record: DecisionRecord, event: Event) -> None:
-        if event.kind == CORRECTED and record.counted_reward is not None:
+        if event.kind == kinds.CORRECTED and record.counted_reward is not None:
             self.reward -= record.counted_reward
         if "late" not in event.body and event.body["reward"] is not None:
             self.reward += event.body["reward"]
@@ -326,7 +301,9 @@ class State:
             self.arms[self.keys[scope.removeprefix("arm:")]].money.cap = cap
 
     def _change_state(self, event: Event, body: dict[str, Any]) -> None:
-        if event.kind != RESTORED or self.stored != "closed":  # a closed campaign stays closed
+        if (
+            event.kind != kinds.RESTORED or self.stored != "closed"
+        ):  # a closed campaign stays closed
             self.stored = _STATES[event.kind]
         self.spent += body.get("gap", 0)
         self.version += 1
@@ -367,39 +344,39 @@ class State:
 
 
 _HANDLERS = {
-    ASKED: State._grant,
-    ADOPTED: State._grant,
-    CONFIRMED: State._confirm,
-    TOLD: State._take_outcome,
-    DEFAULTED: State._take_outcome,
-    CORRECTED: State._take_outcome,
-    VOIDED: State._end_hold,
-    RELEASED: State._end_hold,
-    LAPSED: State._end_hold,
-    ARM_ADDED: State._add_arm,
-    ARM_PAUSED: State._change_arm,
-    ARM_RESUMED: State._change_arm,
-    ARM_RETIRED: State._change_arm,
-    BUDGET_SET: State._change_budget,
-    CAP_SET: State._change_cap,
-    PAUSED: State._change_state,
-    RESUMED: State._change_state,
-    CLOSED: State._change_state,
-    RESTORED: State._change_state,
-    RECONCILED: State._change_state,
-    POLICY_ERROR: State._note_policy_error,
-    POLICY_SLOW: State._note_policy_slow,
-    CHANGED: State._note_change,
+    kinds.ASKED: State._grant,
+    kinds.ADOPTED: State._grant,
+    kinds.CONFIRMED: State._confirm,
+    kinds.TOLD: State._take_outcome,
+    kinds.DEFAULTED: State._take_outcome,
+    kinds.CORRECTED: State._take_outcome,
+    kinds.VOIDED: State._end_hold,
+    kinds.RELEASED: State._end_hold,
+    kinds.LAPSED: State._end_hold,
+    kinds.ARM_ADDED: State._add_arm,
+    kinds.ARM_PAUSED: State._change_arm,
+    kinds.ARM_RESUMED: State._change_arm,
+    kinds.ARM_RETIRED: State._change_arm,
+    kinds.BUDGET_SET: State._change_budget,
+    kinds.CAP_SET: State._change_cap,
+    kinds.PAUSED: State._change_state,
+    kinds.RESUMED: State._change_state,
+    kinds.CLOSED: State._change_state,
+    kinds.RESTORED: State._change_state,
+    kinds.RECONCILED: State._change_state,
+    kinds.POLICY_ERROR: State._note_policy_error,
+    kinds.POLICY_SLOW: State._note_policy_slow,
+    kinds.CHANGED: State._note_change,
 }
 _STATES = {
-    ARM_PAUSED: "paused",
-    ARM_RESUMED: "active",
-    ARM_RETIRED: "retired",
-    PAUSED: "paused",
-    RESUMED: "active",
-    CLOSED: "closed",
-    RESTORED: "unreconciled",
-    RECONCILED: "active",
+    kinds.ARM_PAUSED: "paused",
+    kinds.ARM_RESUMED: "active",
+    kinds.ARM_RETIRED: "retired",
+    kinds.PAUSED: "paused",
+    kinds.RESUMED: "active",
+    kinds.CLOSED: "closed",
+    kinds.RESTORED: "unreconciled",
+    kinds.RECONCILED: "active",
 }
 """The state of an arm or of the campaign after an event."""
 
@@ -454,7 +431,7 @@ def decode_snapshot(content: bytes) -> State | None:
         return None
     body = {"name": data["name"], "config": data["config"], "budget": 0, "arms": [], "caps": {}}
     plain = data["plain"]
-    state = State(Event(plain["seq"], plain["ts"], CREATED, "", body), empty=True)
+    state = State(Event(plain["seq"], plain["ts"], kinds.CREATED, "", body), empty=True)
     for name in _PLAIN:
         setattr(state, name, plain[name])
     state.arms = [_load_arm(arm) for arm in data["arms"]]

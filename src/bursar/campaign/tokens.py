@@ -48,7 +48,7 @@ class TokenSigner:
         return urlsafe_b64encode(self._signature(campaign, decision.id, body) + body).decode()
 
     def open(self, campaign: str, decision: str, token: str) -> Grant:
-        """Return the grant of a token; raise InvalidInput for any other decision's or forged one."""
+        """Return the grant of a token; raise InvalidInput if it is not one of this decision."""
         try:
             data = urlsafe_b64decode(token.encode())
             signature, body = data[:_SIGNATURE], data[_SIGNATURE:]

@@ -1,4 +1,4 @@
-"""A transaction: one campaign held still, and the events that are appended and committed together."""
+"""A transaction: one campaign held still, and events that are committed together."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Transaction(Struct):
         return load_decision(events, self.state.arms), True
 
     def get_decision(self, decision: str) -> tuple[DecisionRecord, bool]:
-        """Return a decision as :meth:`find_decision` does; raise UnknownDecision if there is none."""
+        """Return a decision as :meth:`find_decision` does, or raise UnknownDecision."""
         record, loaded = self.find_decision(decision)
         if record is None:
             raise UnknownDecision(
