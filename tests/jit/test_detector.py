@@ -11,19 +11,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.jit import detector
-from bursar.jit.compile import interpreted
+from bursar.jit.compile import interpreted, specialize
 from bursar.jit.detector import (  # fmt: skip
     LEVELS,
     RISK,
     WARM,
     feed,
-    feed_all,
     new_tests,
     parts,
     restart,
     used,
     with_room,
 )
+
+
+def _feed_all(tests, test, values):
+    for k in range(values.size):
+        newer = feed(tests, test, values[k])
+        if newer:
+            return k, newer
+    return -1, 0
+
+
+feed_all = specialize(_feed_all, "detector")
+"""Take many values, up to the first alarm; return its position and length, or (-1, 0)."""
 
 
 def first_alarm(values: np.ndarray, top: float = 1.0, known: bool = True) -> tuple[int, int]:

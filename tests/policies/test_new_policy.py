@@ -16,6 +16,8 @@ import pytest
 
 import bursar
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 POLICY = '''

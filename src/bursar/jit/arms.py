@@ -1,7 +1,7 @@
-"""What is known of each arm, and of the game: packed records that compiled code reads and writes.
+"""The statistics of each arm and of the game: packed records that compiled code reads and writes.
 
-One arm is one record of seven doubles, so that a decision over many arms reads memory in a straight
-line, and handing all arms to compiled code costs as much as handing over one array.
+One arm is one record of seven doubles, so that a decision over many arms reads memory sequentially,
+and passing all arms to compiled code costs as much as passing one array.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ ARM = np.dtype(
         ("own_cost", "f8"),
     ]
 )
-"""A record an arm. Rewards and costs are in units of the policy: mapped into [0, 1]."""
+"""One record per arm. Rewards and costs are in units of the policy: mapped into [0, 1]."""
 
 GAME = np.dtype([("plays", "i8"), ("spent", "f8"), ("budget", "f8"), ("ties_first", "i8")])
-"""The game so far: plays of all arms, what they cost, the budget, and the rule for ties."""
+"""The game so far: plays of all arms, their cost, the budget, and the rule for ties."""
 
 
 def new_arms(count: int) -> Arms:

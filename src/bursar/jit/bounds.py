@@ -52,7 +52,7 @@ def eta_of(x: float, y: float, variance: float, least: float) -> float:
 
 @compiled
 def ratio(reward: float, cost: float) -> float:
-    """Return reward per cost; a free arm is worth infinitely much if it brings anything at all."""
+    """Return reward per cost; infinity for a free arm with any reward."""
     if cost > 0.0:
         return reward / cost
     return math.inf if reward > 0.0 else 0.0

@@ -1,4 +1,4 @@
-r"""A test for changes of the mean of a bounded variable, that may look after every few values.
+r"""A test for changes of the mean of a bounded variable, repeated after every few values.
 
 The values :math:`x_1, x_2, \ldots` lie in [0, 1]. At any time n and for a split into s older and r
 newer ones, the likelihood ratio of "two means" against "one mean" of Bernoulli data is
@@ -23,7 +23,7 @@ not grow at all.
 
 A cost is measured in units of twice the mean of the first 16 (of the most that it can be, if that
 is less), what exceeds that counts as 1: prices are often a small part of the most that a call can
-cost, and a test in units of that most would sleep through a doubling.
+cost, and a test in units of that maximum would miss a doubling.
 
 After Besson, Kaufmann, Maillard & Seznec (2022). Efficient change-point detection for tackling
 piecewise-stationary bandits, https://arxiv.org/abs/1902.01575; windows that double as in ADWIN,
@@ -38,7 +38,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bursar.arrays import Floats
-from bursar.jit.compile import compiled, specialize
+from bursar.jit.compile import compiled
 
 __all__ = [
     "LEVELS",
@@ -46,7 +46,6 @@ __all__ = [
     "WARM",
     "Parts",
     "feed",
-    "feed_all",
     "new_tests",
     "parts",
     "restart",
@@ -55,7 +54,7 @@ __all__ = [
 ]
 
 RISK = 0.001
-"""Chance that a test which starts at some moment ever raises an alarm although nothing changes."""
+"""Probability that a test ever raises an alarm although nothing changes."""
 
 WARM = 16  # values that tell the unit of costs
 LEVELS = 20
@@ -63,14 +62,14 @@ _UNIT = 8  # values between two looks
 _SLOTS = 8  # looks of a level that are remembered
 _HALF = 4  # units in the newer part, at least; beyond 7 the next level looks
 _LOOKS = 7  # parts that a look compares at most
-# rows; a test is a column, so that levels nobody has reached yet are never touched
+# rows; a test is a column, so that levels that were not reached yet are never touched
 _N, _SUM, _RAW, _SCALE, _TOP, _MARKS = 0, 1, 2, 3, 4, 5
 _WIDTH = _MARKS + 2 * _SLOTS * LEVELS
 _TWICE = 2.0 * math.log(2.0)
 
 
 class Parts(NamedTuple):
-    """The two sides of a change: how many values, and their means in the units they came in."""
+    """The two sides of a change: numbers of values, and their means in the original units."""
 
     older: int
     newer: int
@@ -79,7 +78,7 @@ class Parts(NamedTuple):
 
 
 def new_tests(tops: list[float], known: bool) -> Floats:
-    """Return a column a test; a top is the most that a value can be, or its unit if ``known``."""
+    """Return a column per test; a top is the most a value can be, or its unit if ``known``."""
     tests = np.zeros((_WIDTH, len(tops)))
     for test, top in enumerate(tops):
         restart(tests, test, known, top)
@@ -87,7 +86,7 @@ def new_tests(tops: list[float], known: bool) -> Floats:
 
 
 def with_room(tests: Floats, count: int) -> Floats:
-    """Return the same tests with room for so many; pages that nobody writes to take no memory."""
+    """Return the same tests with room for ``count``; pages that are never written use no memory."""
     if count <= tests.shape[1]:
         return tests
     wider, rows = np.zeros((_WIDTH, max(2 * tests.shape[1], count, 16))), used(tests)
@@ -96,7 +95,7 @@ def with_room(tests: Floats, count: int) -> Floats:
 
 
 def restart(tests: Floats, test: int, known: bool, top: float | None = None) -> None:
-    """Forget all values: what comes now is the new normal."""
+    """Forget all values; those that follow define the new normal."""
     top = float(tests[_TOP, test]) if top is None else top
     tests[: used(tests), test] = 0.0
     tests[_TOP, test] = top
@@ -151,8 +150,8 @@ def _look(tests: Floats, test: int, units: int) -> int:
                     margin = y - math.log(1.0 + y) - need
                     if margin > best:
                         best, found = margin, k * unit
-        place = base + 2 * (at % _SLOTS)
-        tests[place, test], tests[place + 1, test] = total, tests[_RAW, test]
+        row = base + 2 * (at % _SLOTS)
+        tests[row, test], tests[row + 1, test] = total, tests[_RAW, test]
         if at % 2:
             break
         at //= 2
@@ -177,15 +176,3 @@ def feed(tests: Floats, test: int, value: float) -> int:
     if n % _UNIT:
         return 0
     return _look(tests, test, n // _UNIT)
-
-
-def _feed_all(tests: Floats, test: int, values: Floats) -> tuple[int, int]:
-    for k in range(values.size):
-        newer = feed(tests, test, values[k])
-        if newer:
-            return k, newer
-    return -1, 0
-
-
-feed_all = specialize(_feed_all, "detector")
-"""Take many values, up to the first alarm; return its place and length, or (-1, 0)."""

@@ -1,8 +1,8 @@
 """Random streams for compiled code: Philox 4x64-10, the same numbers as ``numpy.random.Philox``.
 
-Why not pass a ``numpy.random.Generator``: handing one to compiled code costs 9 µs a call (measured,
-Numba 0.68), more than the decision itself, and its state cannot be written to a ledger in a few
-bytes. A stream here is eleven 64-bit words (key, counter, buffer, position) in one array: cheap to
+A ``numpy.random.Generator`` is not passed to compiled code because that costs 9 µs per call
+(measured, Numba 0.68), more than the decision itself, and because its state cannot be written to a
+ledger in a few bytes. A stream here is eleven 64-bit words (key, counter, buffer, position) in one array: cheap to
 pass, to copy and to store, and independent for every key.
 
 Salmon, Moraes, Dror & Shaw (2011). Parallel random numbers: as easy as 1, 2, 3. SC '11.

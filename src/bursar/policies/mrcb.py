@@ -1,4 +1,4 @@
-r"""MRCB: a set of L arms a round, the one of the best optimistic ratio of sums.
+r"""MRCB: in each round the set of L arms with the best optimistic ratio of sums.
 
 .. math::
     \max_{|S|=L} \frac{\sum_S u_k}{\sum_S l_k}, \quad u = \min(1, r + \varepsilon), \quad
@@ -144,7 +144,7 @@ def choose(p: Params, arms: Arms, game: Game, memory: Floats, stream: Stream) ->
 
 @dataclass(frozen=True)
 class MRCB(Policy):
-    """MRCB; ``set_size`` arms a round. For ``indices`` the time ``plays`` counts rounds."""
+    """MRCB; plays ``set_size`` arms per round. For ``indices`` the time ``plays`` counts rounds."""
 
     kappa: float = 2.0**-8
     set_size: int = 1

@@ -1,4 +1,4 @@
-r"""Discounted ω-UCB and ω*-UCB: every play counts, each the less the older it is.
+r"""Discounted ω-UCB and ω*-UCB: every play counts, older ones less.
 
 .. math:: \Omega_k = \omega^r_{k+} / \omega^c_{k-}, \qquad z^2 = 2\rho\log(1 + \sum_k n_k)
 
@@ -38,7 +38,7 @@ _ALL_PLAYED, _LEADER, _SCALE, _TIME, _END, _SCALE_AT_END, _NOW_AT_END, _HEAD = r
 _N, _REWARD, _COST, _REWARD_M2, _COST_M2, _WEIGHT, _BOUND, _UNTIL, _ARM = range(9)
 _SKIPPED = -1.0  # in place of an index, which is never negative
 _SLACK = 1.0 + 1e-12  # bounds are rounded up by more than an evaluation can err
-_SMALL = 1e-100  # a scale that is smaller begins anew at 1
+_SMALL = 1e-100  # a scale that is smaller restarts at 1
 _FADED, _LATER = 0.02, 0.1  # how much fades, and by how much the game grows, while bounds hold
 
 
@@ -76,7 +76,7 @@ def _index(p: Any, own: Floats, scale: float, now: float) -> float:
 
 @compiled
 def _pass_time(p: Any, memory: Floats, arms: int, plays: float) -> None:
-    """Fade all weights up to now by fading their scale; begin anew before it is too small."""
+    """Fade all weights up to now by fading their scale; restart at 1 before it is too small."""
     if memory[_SCALE] == 0.0:
         memory[_SCALE] = 1.0
     gone = plays - memory[_TIME]

@@ -89,7 +89,7 @@ def _leave(memory: Floats, arms: int, k: int, reward: float, cost: float) -> Non
 
 @compiled
 def _recount(memory: Floats, arms: int, window: int) -> None:
-    """Count the plays of a full window anew, the oldest first: rounding does not add up."""
+    """Recount the plays of a full window, the oldest first, so that rounding does not add up."""
     ring = _HEAD + (_ARM + 1) * arms
     memory[_HEAD : _HEAD + _ARM * arms] = 0.0
     for i in range(window):

@@ -75,7 +75,7 @@ def worst(
 
 @dataclass(frozen=True)
 class UCBB2(Policy):
-    """UCB-B2; ``min_cost`` is a known lower bound on the mean costs, 0 if nobody knows one.
+    """UCB-B2; ``min_cost`` is a known lower bound on the mean costs, 0 if none is known.
 
     ``indices`` takes unbiased variances (divided by n - 1).
     """

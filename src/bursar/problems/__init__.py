@@ -1,4 +1,4 @@
-"""Problems: what the arms of a game bring and cost, and how outcomes are drawn."""
+"""Problems: rewards and costs of the arms of a game, and how outcomes are drawn."""
 
 from bursar.problems.base import Problem
 from bursar.problems.bernoulli import Bernoulli

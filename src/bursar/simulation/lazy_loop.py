@@ -3,7 +3,7 @@
 The index of an arm that is not played never falls (``Policy.monotone``). So its index at a future
 time bounds it until then: a certificate (bound, expiry). While the leader's index is above all
 bounds and none has expired, the leader is the arm that a look at all arms would find, ties and all.
-Arms whose certificate does not hold any longer are woken, evaluated exactly, and certified anew.
+Arms whose certificate does not hold any longer are evaluated exactly and certified again.
 
 Between wake-ups the leader is played again and again, and these plays need not be looked at one by
 one. The tape knows the least mean reward and the largest mean cost of a chunk of plays, squared

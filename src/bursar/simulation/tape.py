@@ -1,8 +1,8 @@
 """Tapes: what each arm yields at its first, second, … play, as running statistics.
 
 The n-th outcome of an arm depends on (seed, repetition, arm, n) only: never on the policy, on the
-order of plays or on the number of workers. So all policies of one repetition meet the same luck,
-and what is dear to draw is drawn once. Row n of an arm's tape holds its statistics after n plays;
+order of plays or on the number of workers. So all policies of one repetition meet the same
+outcomes, and what is expensive to draw is drawn once. Row n of an arm's tape holds its statistics after n plays;
 to play an arm is to read the next row. Rows come in chunks, and of each chunk the tape knows the
 least and largest mean reward and mean cost, so that a run of plays can be judged unread.
 """
@@ -22,40 +22,14 @@ from bursar.errors import TapeTooLong
 from bursar.jit.compile import specialize
 from bursar.problems import Problem
 
-__all__ = ["BYTES", "COLUMNS", "KEPT", "SQUARES", "SUMS", "Tape", "block", "keep"]
-
-# ==== engine.memory
-# Memory of tapes, used again: pages that a thread has touched before are the cheapest there are.
-#
-# A tape grows by steps and is gone after its match. Fresh pages at each step cost more than what is
-# written to them; so a thread keeps the block of its last tape for the next.
-
-KEPT = 256_000_000
-"""Bytes that a thread may keep; a larger block is given back to the system."""
-
-_own = threading.local()
-
-
-def block(size: int) -> Floats:
-    """Return room for at least ``size`` numbers, whatever they are now."""
-    kept: Floats | None = getattr(_own, "block", None)
-    if kept is not None and kept.size >= size:
-        _own.block = None
-        return kept
-    return np.empty(size)
-
-
-def keep(used: Floats) -> None:
-    """Take a block back, if it is the larger one and not too large."""
-    kept: Floats | None = getattr(_own, "block", None)
-    if used.nbytes <= KEPT and (kept is None or used.size > kept.size):
-        _own.block = used
-
+__all__ = ["BYTES", "COLUMNS", "REUSED", "SQUARES", "SUMS", "Tape", "reuse_block", "take_block"]
 
 SUMS, SQUARES, COLUMNS = 2, 4, 6
 """Columns of a row: sums of rewards and costs; their squared deviations; BTS's counts of trials."""
 BYTES = 3_000_000_000
-"""What one tape may hold; a game that needs more is refused, not swapped to disk."""
+"""The most that one tape may hold; a game that needs more is refused, not swapped to disk."""
+REUSED = 256_000_000
+"""The largest block, in bytes, that a thread keeps for its next tape."""
 
 _CHUNK_BITS, _FEW_BITS = 6, 3
 _MANY_ARMS = 20_000
@@ -79,17 +53,16 @@ class Tape:
         self.length: NDArray[np.int64] = np.full(arms, rows, dtype=np.int64)
         self.used = arms * rows
         self.seconds = 0.0  # of drawing
-        self._block: Floats = block(self.used * columns)
+        self._block: Floats = take_block(self.used * columns)
         self.rows: Floats = self._table(self._block, columns)
         self.spans: Floats = np.empty((self.rows.shape[0] >> self.bits, 4))
-        self.rows[self.start] = (
-            0.0  # after no plays; all other rows are written before they are read
-        )
+        # after no plays; all other rows are written before they are read
+        self.rows[self.start] = 0.0
         self._write(np.arange(arms, dtype=np.int64), 0, rows - 1, self._generator(0, _FIRST))
 
     def close(self) -> None:
         """Give the memory back, for the next tape of this thread; this one is at its end."""
-        keep(self._block)
+        reuse_block(self._block)
         self._block = self.rows = self.spans = np.empty((0, 0))
 
     def _table(self, flat: Floats, columns: int) -> Floats:
@@ -129,7 +102,7 @@ class Tape:
         if self.used + size > self.rows.shape[0]:
             columns = self.rows.shape[1]
             grown = min(self.limit, max(self.used + size, 2 * self.rows.shape[0]))
-            larger = block(grown * columns)
+            larger = take_block(grown * columns)
             larger[: self.used * columns] = self._block[: self.used * columns]
             self._block = larger
             self.rows = self._table(larger, columns)
@@ -157,15 +130,9 @@ _NONE = np.empty((2, 0, 0))
 
 
 def _append(
-    rows: Floats,
-    spans: Floats,
-    bits: int,
-    start: Any,
-    have: int,
-    reward: Floats,
-    cost: Floats,
+    rows: Floats, spans: Floats, bits: int, start: Any, have: int, reward: Floats, cost: Floats,
     trial: Floats,
-) -> None:
+) -> None:  # fmt: skip
     """Continue the running statistics of some arms after row ``have`` by new outcomes.
 
     New rows start a chunk, or are the first of all: no chunk is continued.
@@ -210,3 +177,25 @@ def _append(
 @cache
 def _kernel() -> Any:
     return specialize(_append, "tape")
+
+
+# A tape grows by steps and is gone after its match. Fresh pages at each step cost more than what is
+# written to them, and pages that a thread has touched before are the cheapest; so a thread keeps
+# the block of its last tape for the next.
+_own = threading.local()
+
+
+def take_block(size: int) -> Floats:
+    """Return room for at least ``size`` numbers of any value."""
+    kept: Floats | None = getattr(_own, "block", None)
+    if kept is not None and kept.size >= size:
+        _own.block = None
+        return kept
+    return np.empty(size)
+
+
+def reuse_block(used: Floats) -> None:
+    """Keep a block for the next tape, if it is larger than the kept one and not too large."""
+    kept: Floats | None = getattr(_own, "block", None)
+    if used.nbytes <= REUSED and (kept is None or used.size > kept.size):
+        _own.block = used

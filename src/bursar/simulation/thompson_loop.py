@@ -11,7 +11,7 @@ not marked or not accepted has R <= q; if its value matters after all, it is dra
 rejection. The leader's fall to q or below is the same with 1/R.
 
 *Marks are rare*, so they come from a clock: the marks of all arms in all decisions are points of a
-Poisson process with rate p/(1-p) an arm and decision, and an unmarked decision costs no draw.
+Poisson process with rate p/(1-p) per arm and decision, and an unmarked decision costs no draw.
 Level, s and p are recomputed now and then; they change the speed, never the law.
 """
 
@@ -140,7 +140,7 @@ def _refresh(
     rows: Floats, start: Any, n: Floats, s: Any, own: Floats, tilt: Floats, bound: Floats,
     weights: Floats, rivals: Any,
 ) -> None:  # fmt: skip
-    """Choose leader and level anew: the level of the rarest marks, by a normal approximation."""
+    """Choose a new leader and level: the level of the rarest marks, by a normal approximation."""
     arms = n.size
     own[REFRESH] = s.plays + 16 + s.plays // 16
     own[RIVALS] = 0.0

@@ -97,7 +97,7 @@ def excess_plays(budget: ArrayLike, min_cost: ArrayLike) -> Any:
 
     .. math:: \mathcal X(B) = \sum_{t\ge\tau_B} \exp\left(-2 (t\mu - B)^2 / t\right)
 
-    The paper gives no value, only the order (`excess_plays_order`). Derivation: whatever the
+    The paper gives no value, only the order (`excess_plays_order`). Derivation: under any
     policy, t costs in [0, 1] have conditional means of at least μ, so that by Azuma and Hoeffding
     they stay within the budget with at most the probability summed here, as soon as tμ > B. At
     t = 0, which matters for budgets below μ / 2 only, the probability is 1.
