@@ -1,4 +1,4 @@
-"""The office: many calls a commit, outcomes first, none too many, all served at the end."""
+"""The commit queue in the service: many calls per commit, outcomes first, limits, deadlines, close."""
 
 from __future__ import annotations
 
