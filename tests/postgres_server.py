@@ -24,7 +24,7 @@ import pytest
 
 __all__ = ["Server", "database", "postgres"]
 
-# waits until the tests have ended, killed or not, and puts the server away
+# waits until the tests have ended, killed or not, then stops and deletes the server
 _KEEPER = """
 cat
 read -r pid < "$0/postmaster.pid" && kill -QUIT "$pid"
@@ -43,7 +43,7 @@ class Server:
         self._numbers = itertools.count()
         words = ["sh", "-c", _KEEPER, str(self.folder)]
         self._keeper = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
-        # after a crash, one call instead of one a file
+        # after a crash, one call instead of one per file
         self._execute("ALTER SYSTEM SET recovery_init_sync_method = 'syncfs'")
 
     @property
@@ -57,13 +57,13 @@ class Server:
         return f"postgresql://postgres@/{name}?host={folder}"
 
     def make_database(self) -> str:
-        """Make an empty database; return its URL."""
+        """Create an empty database; return its URL."""
         name = f"made_{next(self._numbers)}"
         self._execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
     def empty_database(self) -> str:
-        """Return the URL of the database that there is, emptied: quicker than another."""
+        """Empty the database and return its URL; this is quicker than creating another."""
         self._execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()",
@@ -86,7 +86,7 @@ class Server:
             self._control("restart", "-l", str(self._server.log))
 
     def stop(self) -> None:
-        """Stop, and leave nothing behind."""
+        """Stop, and delete all files."""
         self._library.PostgresServer._instances.pop(self.folder, None)
         self._keeper.communicate()
 

@@ -1,7 +1,7 @@
-"""A disk that fails on command: an SQLite VFS that knows what has reached the platter.
+"""A disk that fails on command: an SQLite VFS that knows which writes are durable.
 
-All goes through to real files. Beside each the disk keeps what would be left of it after a power
-cut: its content at the last sync, and the writes since then, which may be lost or torn.
+Everything is written to real files. For each file the disk also remembers what a power cut would
+leave of it: its content at the last sync, and the writes since then, which may be lost or torn.
 """
 
 from __future__ import annotations

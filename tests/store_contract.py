@@ -1,6 +1,6 @@
-"""What every store must do, as functions of a factory: each call opens the same store once more.
+"""What every store must do, as functions of a factory that opens the same store once more.
 
-``CONTRACT`` holds for all stores, ``DURABLE`` for those that outlive their process. A test module
+``CONTRACT`` holds for all stores, ``DURABLE`` for stores that outlive their process. A test module
 runs them with ``@pytest.mark.parametrize("check", CONTRACT, ids=lambda f: f.__name__)``.
 """
 
@@ -75,7 +75,7 @@ def an_unknown_name_is_refused(make: Factory) -> None:
     assert add(store) == 2  # and nothing stays locked
 
 
-def events_come_back_as_they_went(make: Factory) -> None:
+def events_are_read_as_they_were_written(make: Factory) -> None:
     store = make()
     create(store)
     body = {"text": "Ω\n\0\"'", "list": [1, 2.5, None, True], "big": 2**62, "small": 5e-324, "": {}}
@@ -103,7 +103,7 @@ def hashes_are_chained(make: Factory) -> None:
     assert verify(store, "ads") == 6
 
 
-def a_session_sees_its_own_events(make: Factory) -> None:
+def a_writer_sees_its_own_events(make: Factory) -> None:
     store = make()
     create(store)
     with store.open_writer("ads") as writer:
@@ -126,7 +126,7 @@ def events_of_a_decision(make: Factory) -> None:
         writer.append([event(2, decision="d0")], ACTIVE)
     with store.open_writer("ads") as writer:
         assert [e.seq for e in writer.decision_events("d0")] == [3, 6]
-        assert writer.decision_events("nobody") == []
+        assert writer.decision_events("unknown") == []
         assert writer.decision_events("") == []
 
 
@@ -141,7 +141,7 @@ def campaigns_do_not_mix(make: Factory) -> None:
     assert (verify(store, "a"), verify(store, "b")) == (5, 2)
 
 
-def the_newest_snapshot_is_kept(make: Factory) -> None:
+def the_newest_snapshot_is_loaded(make: Factory) -> None:
     store = make()
     create(store)
     add(store, count=5)
@@ -165,7 +165,7 @@ def a_long_log_is_read_in_order(make: Factory) -> None:
         assert len(writer.events_after(1)) == 2_500
 
 
-def a_reader_does_not_keep_a_writer_waiting(make: Factory) -> None:
+def a_reader_does_not_block_a_writer(make: Factory) -> None:
     store = make()
     create(store)
     add(store, count=1_500)
@@ -175,7 +175,7 @@ def a_reader_does_not_keep_a_writer_waiting(make: Factory) -> None:
     assert [e.seq for e, _ in reader][:1_500] == list(range(2, 1_502))
 
 
-def a_read_session_changes_nothing(make: Factory) -> None:
+def a_writer_without_appends_changes_nothing(make: Factory) -> None:
     store = make()
     create(store)
     with store.open_writer("ads") as writer:
@@ -195,7 +195,7 @@ def threads_take_turns(make: Factory) -> None:
     assert verify(store, "ads") == 101
 
 
-def a_failed_session_leaves_nothing(make: Factory) -> None:
+def a_failed_writer_leaves_nothing(make: Factory) -> None:
     store = make()
     create(store)
 
@@ -244,7 +244,7 @@ def a_grant_beyond_the_budget_is_refused(make: Factory) -> None:
         writer.append([event(2)], beyond)
     with store.open_writer("ads") as writer:
         writer.append([event(2)], beyond._replace(held=40))
-    with store.open_writer("ads") as writer:  # an overrun is booked as it is
+    with store.open_writer("ads") as writer:  # an overrun is recorded as it is
         writer.append([event(3)], beyond._replace(spent=200, granted=False))
     assert verify(store, "ads") == 3
 
@@ -286,7 +286,7 @@ def two_stores_see_each_other(make: Factory) -> None:
     assert verify(one, "a") == verify(two, "b") == 7
 
 
-def all_is_there_after_reopening(make: Factory) -> None:
+def everything_is_there_after_reopening(make: Factory) -> None:
     store = make()
     create(store)
     add(store, count=10)
@@ -297,7 +297,7 @@ def all_is_there_after_reopening(make: Factory) -> None:
     assert add(again) == 12
 
 
-def papers_are_kept_beside_the_logs(make: Factory) -> None:
+def records_are_stored_beside_the_logs(make: Factory) -> None:
     store = make()
     create(store)
     assert store.records("key") == {}
@@ -315,17 +315,17 @@ def papers_are_kept_beside_the_logs(make: Factory) -> None:
     assert add(store) == 2  # and the logs go on
 
 
-def all_campaigns_are_seen_at_once(make: Factory) -> None:
+def rows_of_all_campaigns_are_read_together(make: Factory) -> None:
     store = make()
     create(store, "b")
     create(store, "a")
     last = add(store, "b", 3)
-    standings = store.campaign_rows()
-    assert [(one.name, one.state, one.seq) for one in standings] == [
+    rows = store.campaign_rows()
+    assert [(one.name, one.state, one.seq) for one in rows] == [
         ("a", "active", 1),
         ("b", "active", last),
     ]
-    assert standings[1][2:] == (1_000_000, 0, 0, last, START + last)
+    assert rows[1][2:] == (1_000_000, 0, 0, last, START + last)
     assert store.find_campaigns("d2") == ["b"]
     add(store, "a")
     assert store.find_campaigns("d2") == ["a", "b"]
@@ -333,22 +333,22 @@ def all_campaigns_are_seen_at_once(make: Factory) -> None:
 
 
 CONTRACT = [
-    a_failed_session_leaves_nothing,
+    a_failed_writer_leaves_nothing,
     names_are_sorted_and_start_empty,
     a_name_is_taken_once,
     an_unknown_name_is_refused,
-    events_come_back_as_they_went,
+    events_are_read_as_they_were_written,
     hashes_are_chained,
-    a_session_sees_its_own_events,
+    a_writer_sees_its_own_events,
     events_of_a_decision,
     campaigns_do_not_mix,
-    the_newest_snapshot_is_kept,
+    the_newest_snapshot_is_loaded,
     a_long_log_is_read_in_order,
-    a_reader_does_not_keep_a_writer_waiting,
-    a_read_session_changes_nothing,
+    a_reader_does_not_block_a_writer,
+    a_writer_without_appends_changes_nothing,
     threads_take_turns,
-    papers_are_kept_beside_the_logs,
-    all_campaigns_are_seen_at_once,
+    records_are_stored_beside_the_logs,
+    rows_of_all_campaigns_are_read_together,
 ]
 DURABLE = [
     what_does_not_follow_is_refused,
@@ -356,5 +356,5 @@ DURABLE = [
     negative_amounts_are_refused,
     a_swallowed_error_is_not_committed,
     two_stores_see_each_other,
-    all_is_there_after_reopening,
+    everything_is_there_after_reopening,
 ]

@@ -49,7 +49,7 @@ def named(function):
 
 
 def write(store, then=lambda: None):
-    """Append event 2 and, before the session ends, do something."""
+    """Append event 2 and, before the writer ends, do something."""
     with store.open_writer("ads") as writer:
         writer.append([event(2, decision="mine")], ACTIVE)
         writer.save_snapshot(2, b"two")
@@ -57,7 +57,7 @@ def write(store, then=lambda: None):
 
 
 def look(store, before=lambda: None):
-    """Read in a session after doing something."""
+    """Read in a writer after doing something."""
     with store.open_writer("ads") as writer:
         before()
         writer.decision_events("d2")
@@ -115,7 +115,7 @@ class Wire:
         self._pairs.clear()
 
     def close(self) -> None:
-        """Drop all, and let nobody connect again."""
+        """Drop all, and refuse new connections."""
         hang_up(self._listener)
         self._listener.close()
         self.cut()
@@ -178,7 +178,7 @@ def far(store: PostgresStore, wire: Wire, database: str) -> Iterator[PostgresSto
 
 
 @pytest.mark.parametrize("check", CONTRACT + DURABLE, ids=named)
-def test_postgres_keeps_the_contract(check, database):
+def test_postgres_fulfils_the_contract(check, database):
     made = []
 
     def make():
@@ -233,7 +233,7 @@ def test_1_the_last_unit_goes_to_one_of_two_processes(store, database):
     assert verify(store, "ads") == 42
 
 
-def test_a_session_that_lost_its_lock_unseen_books_nothing(store, database):
+def test_a_writer_that_lost_its_lock_unnoticed_writes_nothing(store, database):
     """A pooler that gives each transaction's statements to other connections might do that."""
     other = PostgresStore(database)
 
@@ -282,7 +282,7 @@ def test_campaigns_do_not_wait_for_each_other(store):
     assert verify(store, "ads") == verify(store, "other") == 2
 
 
-def test_a_campaign_that_is_kept_too_long_is_in_use(store, database):
+def test_waiting_too_long_for_a_campaign_is_an_error(store, database):
     hasty = PostgresStore(database, deadline=0.2)
     with store.open_writer("ads"), pytest.raises(StorageInUse, match="another process has locked"):
         add(hasty)
@@ -319,7 +319,7 @@ def test_27_a_newer_schema_is_refused(store, database):
         PostgresStore(database)
 
 
-def test_a_schema_that_somebody_edited_is_refused(store, database):
+def test_a_schema_that_was_edited_is_refused(store, database):
     query(database, "UPDATE bursar.step SET checksum = 'x'")
     with pytest.raises(
         CorruptLedger, match=r"step 1 of the schema of 'postgresql://.*' was changed"
@@ -327,7 +327,7 @@ def test_a_schema_that_somebody_edited_is_refused(store, database):
         PostgresStore(database)
 
 
-def test_tables_of_something_else_are_left_alone(database):
+def test_tables_of_another_program_are_left_alone(database):
     query(database, "CREATE SCHEMA bursar CREATE TABLE campaign(x integer)")
     with pytest.raises(InvalidInput, match=r"schema 'bursar' of .* belongs to another program"):
         PostgresStore(database)
@@ -351,7 +351,7 @@ def kill_backends(url):
     )
 
 
-def test_21_a_connection_killed_in_a_session_books_nothing(store, database):
+def test_21_a_connection_killed_in_a_writer_writes_nothing(store, database):
     with pytest.raises(StorageUnavailable, match="nothing was acknowledged"):
         write(store, lambda: kill_backends(database))
     assert seqs(store) == [1]
@@ -360,7 +360,7 @@ def test_21_a_connection_killed_in_a_session_books_nothing(store, database):
     assert add(store) == 2
 
 
-def test_a_connection_killed_between_sessions_is_not_noticed(store, database):
+def test_a_connection_killed_between_writers_is_replaced(store, database):
     add(store)
     kill_backends(database)
     assert add(store) == 3
@@ -370,7 +370,7 @@ def test_a_connection_killed_between_sessions_is_not_noticed(store, database):
 
 def test_22_killed_while_committing_the_database_is_asked(store, database):
     # a standby that is not there keeps a commit waiting, already made on this server
-    query(database, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    query(database, "ALTER SYSTEM SET synchronous_standby_names = 'absent'")
     query(database, "SELECT pg_reload_conf()")
     ended, stop = [], threading.Event()
 
@@ -443,15 +443,15 @@ def test_22_a_commit_under_way_when_the_line_breaks_is_ended_first(far, wire, st
     wire.on_commit = swallow
     with pytest.raises(StorageUnavailable):
         add(far)
-    assert add(store) == 2  # at once: nobody holds the lock any more
+    assert add(store) == 2  # at once: the lock is free
     (server, data), *_ = kept
     with suppress(OSError):
-        server.sendall(data)  # what arrives now finds nobody
+        server.sendall(data)  # what arrives now is not read
     server.close()
     assert verify(store, "ads") == 2
 
 
-def test_22_a_server_that_cannot_be_asked_leaves_it_open(far, wire, store):
+def test_22_without_a_server_to_ask_the_outcome_is_unknown(far, wire, store):
     def lose_all(server: socket.socket, data: bytes) -> None:
         server.sendall(data + SYNC)
         assert server.recv(1 << 16)
@@ -481,14 +481,14 @@ def test_a_campaign_whose_creation_got_no_answer_is_there_once(far, wire, store)
     assert verify(store, "new") == verify(store, "newer") == 1
 
 
-def test_a_dropped_connection_in_a_session_books_nothing(far, wire, store):
+def test_a_connection_dropped_in_a_writer_writes_nothing(far, wire, store):
     with pytest.raises(StorageUnavailable, match="nothing was acknowledged"):
         write(far, wire.cut)
     assert seqs(store) == [1]
     assert add(far) == 2
 
 
-def test_a_network_that_falls_silent_does_not_keep_anybody(wire, store, database):
+def test_a_network_that_falls_silent_does_not_block_a_caller(wire, store, database):
     far = PostgresStore(wire.url(database), deadline=1)
     begun = time.monotonic()
     with pytest.raises(StorageUnavailable, match="no answer in time"):
@@ -538,7 +538,7 @@ def test_22_a_commit_is_looked_up_when_the_server_is_back(store, postgres):
     assert add(store) == 2
 
 
-def test_21_a_crash_of_the_server_in_a_session_books_nothing(store, postgres):
+def test_21_a_crash_of_the_server_in_a_writer_writes_nothing(store, postgres):
     with pytest.raises(StorageUnavailable, match="nothing was acknowledged"):
         write(store, postgres.crash)
     assert seqs(store) == [1]
@@ -557,7 +557,7 @@ def test_no_server_is_an_error_at_once(postgres, database):
 def test_a_password_is_not_shown(store, database):
     other = PostgresStore(database.replace("postgres@", "postgres:secret@"))
     assert "secret" not in other.url
-    with pytest.raises(LookupError) as caught, other.open_writer("nobody"):
+    with pytest.raises(LookupError) as caught, other.open_writer("unknown"):
         pass
     assert "secret" not in str(caught.value)
     other.close()
@@ -575,11 +575,11 @@ def test_26_a_forked_child_has_connections_of_its_own(store):
                 code = 2
             os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert add(store) == 3  # the parent's session and connection are as they were
+    assert add(store) == 3  # the parent's writer and connection are as they were
     assert verify(store, "ads") == 3
 
 
-FORK_IN_SESSION = """
+FORK_IN_WRITER = """
 import os, sys, time
 from bursar.ledger.postgres import PostgresStore
 with PostgresStore(sys.argv[1]).open_writer("ads"):
@@ -591,7 +591,7 @@ with PostgresStore(sys.argv[1]).open_writer("ads"):
 
 
 def test_a_child_does_not_keep_the_locks_of_a_killed_parent(store, database):
-    words = [sys.executable, "-c", FORK_IN_SESSION, database]
+    words = [sys.executable, "-c", FORK_IN_WRITER, database]
     parent = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     child = int(parent.stdout.readline())
     try:
@@ -606,7 +606,7 @@ def test_a_child_does_not_keep_the_locks_of_a_killed_parent(store, database):
         parent.communicate()
 
 
-def test_a_log_that_was_put_back_is_told_once(store, database):
+def test_a_log_that_was_replaced_raises_once(store, database):
     for _ in range(3):
         add(store)
     query(database, "DELETE FROM bursar.event WHERE seq > 2")
@@ -675,7 +675,7 @@ def test_events_of_others_come_with_the_lock(store, database):
     assert verify(store, "ads") == mine
 
 
-def test_a_session_that_has_ended_is_of_no_use(store):
+def test_a_writer_that_has_ended_is_of_no_use(store):
     with store.open_writer("ads") as writer:
         pass
     for use in (
@@ -699,7 +699,7 @@ except ImportError as error:
 """
 
 
-def test_without_psycopg_the_way_to_it_is_told():
+def test_without_psycopg_the_error_says_how_to_install_it():
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
     assert done.stdout == (
         "MissingExtra postgresql:// needs psycopg, which is not installed;"

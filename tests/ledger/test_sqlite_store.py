@@ -49,13 +49,13 @@ def named(function):
 
 
 @pytest.mark.parametrize("check", CONTRACT, ids=named)
-def test_memory_keeps_the_contract(check):
+def test_memory_fulfils_the_contract(check):
     store = MemoryStore()
     check(lambda: store)
 
 
 @pytest.mark.parametrize("check", CONTRACT + DURABLE, ids=named)
-def test_sqlite_keeps_the_contract(check, path):
+def test_sqlite_fulfils_the_contract(check, path):
     with contextlib.ExitStack() as stack:
 
         def make() -> SQLiteStore:
@@ -66,7 +66,7 @@ def test_sqlite_keeps_the_contract(check, path):
         check(make)
 
 
-# places
+# locations
 
 
 def test_urls(tmp_path, monkeypatch):
@@ -196,7 +196,7 @@ def broken(path: Path, statement: str, *values: object) -> None:
         ("UPDATE campaign SET hash = zeroblob(16)", "event 11 of 'ads' is not the last"),
     ],
 )
-def test_a_tampered_log_is_told_by_its_first_bad_event(path, statement, words):
+def test_a_tampered_log_raises_at_its_first_bad_event(path, statement, words):
     store = SQLiteStore(path)
     create(store)
     add(store, count=10)
@@ -220,7 +220,7 @@ def test_a_damaged_snapshot_is_none(store, path):
 
 
 @pytest.mark.parametrize("keep", [1, 100, 4096, 9000])
-def test_a_truncated_file_is_told(path, keep):
+def test_a_truncated_file_is_refused(path, keep):
     store = SQLiteStore(path)
     create(store)
     add(store, count=300)
@@ -230,7 +230,7 @@ def test_a_truncated_file_is_told(path, keep):
         verify(SQLiteStore(path), "ads")
 
 
-def test_a_file_of_something_else_is_left_alone(path):
+def test_a_file_of_another_program_is_left_alone(path):
     path.write_text("dear diary, " * 1000)
     with pytest.raises(CorruptLedger, match="not a complete SQLite file"):
         SQLiteStore(path)
@@ -255,7 +255,7 @@ def test_a_file_that_was_replaced_is_noticed(tmp_path, path, store):
             store.names()
 
 
-def test_a_file_that_was_removed_is_not_made_again(path, store):
+def test_a_file_that_was_removed_is_not_created_again(path, store):
     create(store)
     path.unlink()
     for _ in range(3):
@@ -390,7 +390,7 @@ def test_a_restored_ledger_waits_to_be_reconciled(tmp_path, store):
     kept.close()
 
 
-def test_a_restore_never_lands_on_a_ledger_unasked(tmp_path, store):
+def test_a_restore_replaces_a_ledger_only_on_request(tmp_path, store):
     create(store)
     copy = tmp_path / "copy.db"
     store.backup(copy)
@@ -410,7 +410,7 @@ def test_a_restore_replaces_a_ledger_in_use(tmp_path, store):
     add(store, count=5)
     add(store, "llm")
     assert restore(copy, store.path, replace=True) == 2
-    for name in ("ads", "llm"):  # each is told once, since its numbers now mean other events
+    for name in ("ads", "llm"):  # each raises once: its numbers now mean other events
         with pytest.raises(StorageUnavailable, match=f"restored from a backup; load '{name}'"):
             add(store, name)
         assert add(store, name) == 3
@@ -467,10 +467,10 @@ def test_processes_share_a_file_fairly(path, processes):
     store.close()
 
 
-def append_for_ever(path: Path, told: int) -> None:
+def append_for_ever(path: Path, reported: int) -> None:
     store = SQLiteStore(path)
     for n in range(10**9):
-        os.write(told, b"%d\n" % add(store, count=1 + n % 5))
+        os.write(reported, b"%d\n" % add(store, count=1 + n % 5))
 
 
 def test_a_killed_writer_loses_nothing_acknowledged(path):
@@ -484,14 +484,14 @@ def test_a_killed_writer_loses_nothing_acknowledged(path):
         process.start()
         os.close(write)
         with open(read) as pipe:  # noqa: PTH123
-            told = [int(pipe.readline())]
+            reported = [int(pipe.readline())]
             time.sleep(rng.random() * 0.01)
             os.kill(process.pid, signal.SIGKILL)
-            told += [int(line) for line in pipe if line.endswith("\n")]
+            reported += [int(line) for line in pipe if line.endswith("\n")]
         process.join()
         there = verify(store, "ads")
-        assert told[-1] <= there <= told[-1] + 5  # at most one more, whose word was lost
-        assert told[0] > acknowledged
+        assert reported[-1] <= there <= reported[-1] + 5  # at most one more, whose line was lost
+        assert reported[0] > acknowledged
         acknowledged = add(store)  # the dead one's lock is gone, at once
         assert acknowledged == there + 1
     store.close()
@@ -521,7 +521,7 @@ def forked_use(store: SQLiteStore, report) -> None:
         report.put(str(error))
 
 
-def test_a_child_forked_inside_a_session_is_refused(path, store):
+def test_a_child_forked_inside_a_writer_is_refused(path, store):
     create(store)
     report = FORK.Queue()
     with store.open_writer("ads") as writer:
@@ -536,7 +536,7 @@ def test_a_child_forked_inside_a_session_is_refused(path, store):
 # waiting
 
 
-def test_who_waits_too_long_is_told(path):
+def test_waiting_too_long_for_a_process_is_an_error(path):
     store, other = SQLiteStore(path), SQLiteStore(path, deadline=0.2)
     create(store)
     with store.open_writer("ads"):
@@ -550,7 +550,7 @@ def test_who_waits_too_long_is_told(path):
     other.close()
 
 
-def test_a_thread_that_waits_too_long_is_told(path):
+def test_waiting_too_long_for_a_thread_is_an_error(path):
     store = SQLiteStore(path, deadline=0.2)
     create(store)
     said: list[str] = []
@@ -578,7 +578,7 @@ def is_locked(path: Path) -> bool:
         return False
 
 
-def test_the_lock_goes_to_the_one_who_waits(path):
+def test_the_lock_goes_to_the_process_that_waits(path):
     first, second = FairLock(path, 5), FairLock(path, 5)
     first.acquire()
     order: list[str] = []
@@ -602,7 +602,7 @@ def test_the_lock_goes_to_the_one_who_waits(path):
     second.close()
 
 
-def test_a_session_is_over_when_it_is_left(store):
+def test_a_writer_has_ended_after_its_block(store):
     create(store)
     with store.open_writer("ads") as writer:
         pass
@@ -611,7 +611,7 @@ def test_a_session_is_over_when_it_is_left(store):
     assert verify(store, "ads") == 1
 
 
-def test_a_closed_store_is_told(path):
+def test_a_closed_store_is_an_error(path):
     store = SQLiteStore(path)
     create(store)
     store.close()
@@ -638,7 +638,7 @@ def test_the_log_is_emptied_when_it_is_full(store, path):
 
 # power cuts and failing disks
 
-# an error at a sync while a connection closes has nobody to go to
+# an error at a sync while a connection closes cannot be raised
 broken_disk = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
@@ -723,7 +723,7 @@ def test_a_failing_disk_fails_closed(tmp_path, kind, error):
 
 @broken_disk
 @pytest.mark.parametrize("kind", ["sync", "write"])
-def test_a_store_goes_on_after_the_disk_is_well_again(tmp_path, kind):
+def test_a_store_goes_on_when_the_disk_works_again(tmp_path, kind):
     disk = Disk()
     store = SQLiteStore(tmp_path / "a.db", vfs=disk.name)
     create(store)

@@ -41,7 +41,7 @@ from bursar.ledger.postgres_connection import (
     format_error,
     postgres_error,
 )
-from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead, Store
+from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead, LogWriter, Store
 
 __all__ = ["LastSeen", "PostgresStore", "PostgresWriter"]
 
@@ -208,7 +208,7 @@ class LastSeen:
         self.head = head
 
 
-class PostgresWriter:
+class PostgresWriter(LogWriter):
     """One transaction on the log of one campaign, in two round trips.
 
     The first locks the campaign's row and fetches its head, with the events that other processes
@@ -256,11 +256,9 @@ class PostgresWriter:
 
     @property
     def seq(self) -> int:
-        """Number of the newest event."""
         return self.head.seq
 
     def events_after(self, seq: int) -> list[Event]:
-        """Return the events after a number, in order."""
         new = [event for event, _, _ in self._new if event.seq > seq]
         found: list[Event] = []
         if self._tail and seq >= self._tail[0].seq - 1:
@@ -277,14 +275,12 @@ class PostgresWriter:
         return found + new
 
     def decision_events(self, decision: str) -> list[Event]:
-        """Return the events of one decision, in order."""
         if not decision:
             return []
         found = self._events(_OF_DECISION, decision)
         return found + [event for event, _, _ in self._new if event.decision == decision]
 
     def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
-        """Add events that follow the head; they are durable when the ``with`` block ends."""
         self._require_connection()
         sound, self._sound = self._sound, False
         new = list(chain_events(self.head, events))

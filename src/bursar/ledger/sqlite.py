@@ -39,7 +39,7 @@ from bursar.ledger.sqlite_connection import (
     migrate,
     sqlite_error,
 )
-from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead, Store
+from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead, LogWriter, Store
 
 __all__ = ["SQLiteFile", "SQLiteStore", "SQLiteWriter"]
 
@@ -152,7 +152,7 @@ class SQLiteStore(Store):
             connection.execute(statement, values)
 
 
-class SQLiteWriter:
+class SQLiteWriter(LogWriter):
     """One transaction on the log of one campaign; of no use before or after its ``with``."""
 
     __slots__ = ("_campaign", "_connection", "_epochs", "_file", "_name", "_sound", "head")
@@ -193,21 +193,17 @@ class SQLiteWriter:
 
     @property
     def seq(self) -> int:
-        """Number of the newest event."""
         return self.head.seq
 
     def events_after(self, seq: int) -> list[Event]:
-        """Return the events after a number, in order."""
         if seq >= self.head.seq:
             return []
         return decode_events(self._rows(_AFTER, self._campaign, seq))
 
     def decision_events(self, decision: str) -> list[Event]:
-        """Return the events of one decision, in order."""
         return decode_events(self._rows(_OF_DECISION, self._campaign, decision))
 
     def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
-        """Add events that follow the head; they are durable when the ``with`` block ends."""
         connection = self._require_connection()
         self._sound = False
         try:
