@@ -1,6 +1,6 @@
 """What policies are called on pages and in figures, and how their lines are drawn.
 
-A policy brings its own title; parameters come from the slug. A policy that no table knows is called
+A policy has its own title; parameters come from the slug. A policy that no table knows is called
 by its slug and drawn in grey, so a new policy needs no line here. The module imports no plotting
 code, so the command line can use it without the extra ``paper``.
 """

@@ -143,7 +143,7 @@ def _describe_ranking(found: RegretShares) -> str:
 def _describe_certainty(found: RegretShares, duel: Comparison) -> str:
     times = duel.repetitions
     if times < 2:
-        return "Each game was played only once, so chance cannot be told from skill."
+        return "Each game was played only once, so chance and skill cannot be separated."
     saved = format_points(found.share(duel.other) - found.share(duel.one))
     text = (
         f"Each game was repeated {format_amount(times)} times with new random outcomes."
