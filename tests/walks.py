@@ -16,7 +16,9 @@ import bursar
 from bursar.service import Service, ServiceConfig, create_app
 from bursar.service.keys import SCOPES
 
-__all__ = ["client_tell_files", "http_ask_files", "traced_files"]
+__all__ = [
+    "client_tell_files", "figure_files", "http_ask_files", "simulated_play_files", "traced_files",
+]  # fmt: skip
 
 _ROOT = f"{Path(bursar.__file__).parent}/"
 
@@ -83,4 +85,22 @@ def client_tell_files(folder: Path) -> list[str]:
                 campaign.tell(decision, cost="0.001", reward=1.0)
     finally:
         live.stop()
+    return sorted(found)
+
+
+def simulated_play_files() -> list[str]:
+    """Return the files that run when a policy plays one game on a problem."""
+    problem = bursar.Bernoulli([0.8, 0.3], [0.4, 0.5])
+    with traced_files() as found:
+        bursar.simulate("omega-star-ucb:rho=0.25", problem, 1, budget_plays=50)  # compiles
+        found.clear()
+        bursar.simulate("omega-star-ucb:rho=0.25", problem, 1, budget_plays=50)
+    return sorted(found)
+
+
+def figure_files() -> list[str]:
+    """Return the files that run when the figure of a result is drawn."""
+    result = bursar.simulate(["omega-star-ucb:rho=0.25", "bts"], "S-Br-10", 2, budget_plays=50)
+    with traced_files() as found:
+        result.plot()
     return sorted(found)

@@ -235,7 +235,7 @@ def test_campaigns_and_keys_are_managed(live: Live):
         client.create("b", "1", ARMS)
         client.create("a", "2", ARMS)
         assert client.create("a", "2", ARMS).name == "a"  # the same once more
-        with pytest.raises(BursarError, match="other budget"):
+        with pytest.raises(BursarError, match="different budget"):
             client.create("a", "3", ARMS)
         assert [(one.name, str(one.budget)) for one in client.campaigns()] == [
             ("a", "2.000000"), ("b", "1.000000"),

@@ -122,11 +122,7 @@ class RemoteCampaign(CampaignVerbs, Blocking):
 
     def __init__(self, runner: Runner, transport: Transport, name: str) -> None:
         super().__init__(transport, name)
-        self._runner = runner
-
-    def run_script(self, script: Script[T]) -> T:
-        """Run a script to its end."""
-        return self._runner.run_script(script)
+        self.runner = runner
 
     @overload
     def ask(
@@ -159,7 +155,7 @@ class RemoteCampaign(CampaignVerbs, Blocking):
     ) -> Decision | list[Decision]:
         """Choose the arm to play next and reserve its cost; see :meth:`bursar.Campaign.ask`."""
         script = self.calls.ask(n, id=id, among=among, exclude=exclude, context=context)
-        found: Decision | list[Decision] = self.run_script(script)
+        found: Decision | list[Decision] = self.runner.run_script(script)
         return found
 
     @contextmanager
@@ -168,14 +164,14 @@ class RemoteCampaign(CampaignVerbs, Blocking):
 
         If the body raises, what it settled so far is reported, or the hold is released.
         """
-        block = self.run_script(_begin_block(self.calls, options))
+        block = self.runner.run_script(_begin_block(self.calls, options))
         try:
             yield block
         except BaseException as error:
             with block.keep_error(error):
-                self.run_script(_end_block(self.calls, block, error))
+                self.runner.run_script(_end_block(self.calls, block, error))
             raise
-        self.run_script(_end_block(self.calls, block))
+        self.runner.run_script(_end_block(self.calls, block))
 
     def run(self, play: Callable[[str], tuple[Amount, float]], most: int | None = None) -> int:
         """Play until the budget is spent; ``play(arm)`` returns the cost and the reward."""
@@ -194,12 +190,12 @@ class RemoteCampaign(CampaignVerbs, Blocking):
         """Yield the events of the log in order."""
         start: int | None = after
         while start is not None:
-            page, start = self.run_script(self.calls.load_events(start))
+            page, start = self.runner.run_script(self.calls.load_events(start))
             yield from page
 
     def close(self) -> None:
         """Close the client's connections; the campaign itself goes on."""
-        self._runner.close()
+        self.runner.close()
 
 
 class AsyncCampaign(CampaignVerbs, Awaiting):
@@ -210,11 +206,7 @@ class AsyncCampaign(CampaignVerbs, Awaiting):
 
     def __init__(self, runner: AsyncRunner, transport: Transport, name: str) -> None:
         super().__init__(transport, name)
-        self._runner = runner
-
-    async def run_script(self, script: Script[T]) -> T:
-        """Run a script to its end."""
-        return await self._runner.run_script(script)
+        self.runner = runner
 
     @overload
     async def ask(
@@ -247,7 +239,7 @@ class AsyncCampaign(CampaignVerbs, Awaiting):
     ) -> Decision | list[Decision]:
         """Choose the arm to play next and reserve its cost; see :meth:`bursar.Campaign.ask`."""
         script = self.calls.ask(n, id=id, among=among, exclude=exclude, context=context)
-        found: Decision | list[Decision] = await self.run_script(script)
+        found: Decision | list[Decision] = await self.runner.run_script(script)
         return found
 
     @asynccontextmanager
@@ -257,14 +249,14 @@ class AsyncCampaign(CampaignVerbs, Awaiting):
         If the body raises or is cancelled, what it settled so far is reported, or the hold is
         released.
         """
-        block = await self.run_script(_begin_block(self.calls, options))
+        block = await self.runner.run_script(_begin_block(self.calls, options))
         try:
             yield block
         except BaseException as error:
             with block.keep_error(error):
-                await self._runner.run_shielded(_end_block(self.calls, block, error))
+                await self.runner.run_shielded(_end_block(self.calls, block, error))
             raise
-        await self._runner.run_shielded(_end_block(self.calls, block))
+        await self.runner.run_shielded(_end_block(self.calls, block))
 
     async def run(
         self, play: Callable[[str], Awaitable[tuple[Amount, float]]], most: int | None = None
@@ -285,10 +277,10 @@ class AsyncCampaign(CampaignVerbs, Awaiting):
         """Yield the events of the log in order."""
         start: int | None = after
         while start is not None:
-            page, start = await self.run_script(self.calls.load_events(start))
+            page, start = await self.runner.run_script(self.calls.load_events(start))
             for event in page:
                 yield event
 
     async def close(self) -> None:
         """Close the client's connections; the campaign itself goes on."""
-        await self._runner.close()
+        await self.runner.close()

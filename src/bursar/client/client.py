@@ -12,7 +12,7 @@ import httpx2
 from bursar.campaign.decision import DecisionBlock
 from bursar.client.calls import ServiceCalls
 from bursar.client.campaign import AsyncCampaign, RemoteCampaign
-from bursar.client.script import Awaiting, Blocking, Script, ScriptMethod
+from bursar.client.script import Awaiting, Blocking, ScriptMethod
 from bursar.client.transport import AsyncRunner, Retry, Runner, Transport
 from bursar.money import Amount
 
@@ -78,15 +78,11 @@ class Client(ServiceVerbs, Blocking):
     ) -> None:
         retry = retry or Retry()
         super().__init__(Transport(url, key, timeout, retry, spool))
-        self._runner = Runner(transport, retry.sleep)
-
-    def run_script(self, script: Script[T]) -> T:
-        """Run a script to its end."""
-        return self._runner.run_script(script)
+        self.runner = Runner(transport, retry.sleep)
 
     def campaign(self, name: str) -> RemoteCampaign:
         """Return a campaign; nothing is sent yet."""
-        return RemoteCampaign(self._runner, self._transport, name)
+        return RemoteCampaign(self.runner, self._transport, name)
 
     def create(
         self,
@@ -97,7 +93,7 @@ class Client(ServiceVerbs, Blocking):
         **rules: Any,
     ) -> RemoteCampaign:
         """Create a campaign as :class:`bursar.Campaign` does; an existing one must be the same."""
-        self.run_script(self.calls.create(name, budget, arms, policy, rules))
+        self.runner.run_script(self.calls.create(name, budget, arms, policy, rules))
         return self.campaign(name)
 
     def decide(self, name: str, **options: Any) -> AbstractContextManager[DecisionBlock]:
@@ -106,7 +102,7 @@ class Client(ServiceVerbs, Blocking):
 
     def close(self) -> None:
         """Close all connections."""
-        self._runner.close()
+        self.runner.close()
 
     def __enter__(self) -> Client:
         return self
@@ -135,15 +131,11 @@ class AsyncClient(ServiceVerbs, Awaiting):
     ) -> None:
         retry = retry or Retry()
         super().__init__(Transport(url, key, timeout, retry, spool))
-        self._runner = AsyncRunner(transport, retry.sleep)
-
-    async def run_script(self, script: Script[T]) -> T:
-        """Run a script to its end."""
-        return await self._runner.run_script(script)
+        self.runner = AsyncRunner(transport, retry.sleep)
 
     def campaign(self, name: str) -> AsyncCampaign:
         """Return a campaign; nothing is sent yet."""
-        return AsyncCampaign(self._runner, self._transport, name)
+        return AsyncCampaign(self.runner, self._transport, name)
 
     async def create(
         self,
@@ -154,7 +146,7 @@ class AsyncClient(ServiceVerbs, Awaiting):
         **rules: Any,
     ) -> AsyncCampaign:
         """Create a campaign as :class:`bursar.Campaign` does; an existing one must be the same."""
-        await self.run_script(self.calls.create(name, budget, arms, policy, rules))
+        await self.runner.run_script(self.calls.create(name, budget, arms, policy, rules))
         return self.campaign(name)
 
     def decide(self, name: str, **options: Any) -> AbstractAsyncContextManager[DecisionBlock]:
@@ -163,7 +155,7 @@ class AsyncClient(ServiceVerbs, Awaiting):
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._runner.close()
+        await self.runner.close()
 
     async def __aenter__(self) -> AsyncClient:
         return self

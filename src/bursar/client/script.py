@@ -8,7 +8,6 @@ failures are handled in one place for both.
 from __future__ import annotations
 
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
@@ -49,24 +48,18 @@ class Sleep:
 Script = Generator[SendRequest | Sleep, Any, T]
 
 
-class Blocking(ABC):
+class Blocking:
     """An object whose scripts run in the calling thread."""
 
     calls: Any
-
-    @abstractmethod
-    def run_script(self, script: Script[T]) -> T:
-        """Run a script to its end."""
+    runner: Any
 
 
-class Awaiting(ABC):
+class Awaiting:
     """An object whose scripts run in an event loop."""
 
     calls: Any
-
-    @abstractmethod
-    async def run_script(self, script: Script[T]) -> T:
-        """Run a script to its end."""
+    runner: Any
 
 
 class ScriptMethod(Generic[S, P, T]):
@@ -96,7 +89,7 @@ class ScriptMethod(Generic[S, P, T]):
             return self.script
 
         def bound(*args: P.args, **options: P.kwargs) -> Any:
-            return owner.run_script(self.script(owner.calls, *args, **options))
+            return owner.runner.run_script(self.script(owner.calls, *args, **options))
 
         bound.__doc__, bound.__name__ = self.script.__doc__, self.script.__name__
         cast(Any, bound).__signature__ = self.signature
@@ -120,4 +113,4 @@ class ScriptProperty(Generic[S, T]):
     def __get__(self, owner: Awaiting, kind: type | None = None) -> Coroutine[Any, Any, T]: ...
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        return self if owner is None else owner.run_script(self.script(owner.calls))
+        return self if owner is None else owner.runner.run_script(self.script(owner.calls))

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode
 import httpx2
 
 from bursar import errors
-from bursar.client.script import Awaiting, Blocking, Script, SendRequest, Sleep
+from bursar.client.script import Script, SendRequest, Sleep
 from bursar.client.spool import Spool, SpooledCall
 from bursar.errors import (
     BursarError,
@@ -345,7 +345,8 @@ class Transport:
         except (LookupError, TypeError, ValueError) as error:
             raise InvalidData(
                 f"{request.method} {self.url}{request.path} answered in a form that this client"
-                f" cannot read ({type(error).__name__}: {error}); is there a bursar service of this version?"
+                f" cannot read ({type(error).__name__}: {error}); is there a bursar service of this"
+                " version?"
             ) from error
 
     # the spool
@@ -417,7 +418,7 @@ def _is_settled(call: SpooledCall, error: BursarError) -> bool:
     return isinstance(error, UnknownDecision) and call.path.endswith("/void")
 
 
-class Runner(Blocking):
+class Runner:
     """Runs scripts in the calling thread; any number of threads may share it."""
 
     def __init__(
@@ -454,7 +455,7 @@ class Runner(Blocking):
         self._http.close()
 
 
-class AsyncRunner(Awaiting):
+class AsyncRunner:
     """Runs scripts in an asyncio event loop."""
 
     def __init__(
