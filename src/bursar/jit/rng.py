@@ -2,8 +2,8 @@
 
 A ``numpy.random.Generator`` is not passed to compiled code because that costs 9 µs per call
 (measured, Numba 0.68), more than the decision itself, and because its state cannot be written to a
-ledger in a few bytes. A stream here is eleven 64-bit words (key, counter, buffer, position) in one array: cheap to
-pass, to copy and to store, and independent for every key.
+ledger in a few bytes. A stream here is eleven 64-bit words (key, counter, buffer, position) in one
+array: cheap to pass, to copy and to store, and independent for every key.
 
 Salmon, Moraes, Dror & Shaw (2011). Parallel random numbers: as easy as 1, 2, 3. SC '11.
 """

@@ -2,9 +2,10 @@
 
 The n-th outcome of an arm depends on (seed, repetition, arm, n) only: never on the policy, on the
 order of plays or on the number of workers. So all policies of one repetition meet the same
-outcomes, and what is expensive to draw is drawn once. Row n of an arm's tape holds its statistics after n plays;
-to play an arm is to read the next row. Rows come in chunks, and of each chunk the tape knows the
-least and largest mean reward and mean cost, so that a run of plays can be judged unread.
+outcomes, and what is expensive to draw is drawn once. Row n of an arm's tape holds its statistics
+after n plays; to play an arm is to read the next row. Rows come in chunks, and of each chunk the
+tape knows the least and largest mean reward and mean cost, so that a block of plays can be bounded
+without reading it.
 """
 
 from __future__ import annotations
