@@ -35,6 +35,21 @@ def test_version():
     assert (done.returncode, done.stdout, done.stderr) == (0, f"bursar {bursar.__version__}\n", "")
 
 
+@pytest.mark.parametrize("words", [["--help"], ["campaign", "create", "--help"]], ids=" ".join)
+def test_help_loads_neither_numbers_nor_a_database(words):
+    code = (
+        "import sys; from bursar.cli import main\ntry: main()\nfinally:\n"
+        " print(*sys.modules, sep='\\n', file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    assert "Usage:" in done.stdout
+    loaded = set(done.stderr.splitlines())
+    assert "typer" in loaded
+    assert not loaded & {"numpy", "numba", "apsw", "bursar.campaign.campaign", "bursar.policies"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -232,7 +232,7 @@ def test_list_and_names_typed_wrongly(shell):
     assert [row["name"] for row in shell.json("list")] == ["llm", "other"]
     assert "llm" in shell.run("list")
     assert "did you mean 'llm'?" in shell.run("show", "lml", code=2)
-    assert "must outlive the command" in shell.run("list", "--storage", "memory", code=2)
+    assert "would be lost when the command ends" in shell.run("list", "--storage", "memory", code=2)
     assert "sqlite:///file.db" in shell.run("list", "--storage", "mysql://x", code=2)
 
 
@@ -294,7 +294,7 @@ def test_backup_restore_reconcile(shell):
     assert "already" in shell.run("backup", copy, code=2)
     decision = shell.json("ask", "llm")["id"]
     shell.run("tell", "llm", decision, "--cost", "0.003", "--reward", "0.7")
-    assert "there is a ledger" in shell.run("restore", copy, code=2)
+    assert "a ledger already exists" in shell.run("restore", copy, code=2)
     done = shell.json("restore", copy, "--replace")
     assert done["campaigns"] == ["llm"]
     assert done["epoch"] == 2
@@ -387,12 +387,6 @@ def test_errors_of_a_process_are_one_line_and_code_2(shell):
     assert (one.returncode, out) == (2, "")
     assert err.startswith("error: llm has no decision 'nope'")
     assert err.count("\n") == 1
-
-
-def test_other_commands_need_no_database():
-    code = "import sys; from bursar.cli import app; print('apsw' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
 
 
 def test_every_command_has_help_storage_and_json():

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from importlib import import_module
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from bursar.errors import InvalidInput, suggest
 from bursar.money import Coin
-from bursar.policies import Policy
-from bursar.policies import policy as policy_of
 from bursar.validation import check_int, check_number
+
+if TYPE_CHECKING:
+    from bursar.policies import Policy
 
 __all__ = ["DEFAULT_POLICY", "RULES", "Config", "Rule"]
 
@@ -166,7 +168,8 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        _check_policy(policy_of(self.policy))
+        # policies need NumPy, which `bursar --help` does not
+        _check_policy(import_module("bursar.policies").policy(self.policy))
         for name, rule in RULES.items():
             rule.check(getattr(self, name))
         if self.default_reward is not None:

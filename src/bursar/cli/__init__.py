@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from bursar.cli.campaign import app as campaign_app
 from bursar.cli.keys import app as keys_app
@@ -47,7 +46,7 @@ def main() -> None:
     try:
         app()
     except BursarError as error:
-        Console(stderr=True, soft_wrap=True, markup=False, highlight=False).print(f"error: {error}")
+        typer.echo(f"error: {error}", err=True)
         sys.exit(2)
 
 

@@ -1,19 +1,22 @@
-"""The commands ``bursar campaign …``: live campaigns from the shell."""
+"""The commands ``bursar campaign …``: live campaigns from the shell.
+
+Most commands are functions of an open campaign: :func:`_command` adds the arguments and options
+that they share, opens the campaign, and prints the result.
+"""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from bursar.campaign import Campaign
 from bursar.campaign.config import DEFAULT_POLICY, RULES
-from bursar.campaign.export import export_decisions, export_events
 from bursar.cli.output import (
     AsJSON,
     print_json,
@@ -34,44 +37,88 @@ from bursar.cli.storage import (
     Reason,
     Reward,
     Storage,
+    load_campaign,
     make_backup,
     open_campaign,
     open_store_option,
+    parse_range,
     restore_backup,
 )
 from bursar.errors import BudgetExhausted, InvalidInput
 from bursar.formatting import to_plain
 
+if TYPE_CHECKING:
+    from bursar.campaign import ArmView, Campaign, Decision, Explanation, Forecast
+
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Live campaigns: ask which arm to play, tell what it cost and brought.",
+    help="Live campaigns: ask which arm to play, then tell its cost and reward.",
     no_args_is_help=True,
 )
 arm_app = typer.Typer(help="Change the arms of a running campaign.", no_args_is_help=True)
 app.add_typer(arm_app, name="arm")
 
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_SHARED = [
+    inspect.Parameter("storage", _KEYWORD, default=None, annotation=Storage),
+    inspect.Parameter("as_json", _KEYWORD, default=False, annotation=AsJSON),
+]
+
+
+def _command(
+    show: Callable[[Any, bool], None] = show_campaign,
+    group: typer.Typer = app,
+    name: str | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function of an open campaign as a command that shows the function's result.
+
+    If the function returns None, the campaign itself is shown.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(name: str, storage: str | None, as_json: bool, **options: Any) -> None:
+            with open_campaign(name, storage) as campaign:
+                result = function(campaign, **options)
+                show(campaign if result is None else result, as_json)
+
+        run.__name__, run.__doc__ = function.__name__, function.__doc__
+        first = inspect.Parameter("name", _KEYWORD, annotation=Name)
+        _set_parameters(run, [first, *_parameters(function)[1:], *_SHARED])
+        group.command(name)(run)
+        return function
+
+    return register
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a command, all as keywords, with evaluated annotations."""
+    unused = dict.fromkeys(("ArmView", "Campaign", "Decision", "Explanation", "Forecast"), Any)
+    hints = get_type_hints(function, localns=unused, include_extras=True)
+    return [
+        one.replace(kind=_KEYWORD, annotation=hints[one.name])
+        for one in inspect.signature(function).parameters.values()
+    ]
+
+
+def _set_parameters(command: Any, parameters: list[inspect.Parameter]) -> None:
+    command.__signature__ = inspect.Signature(parameters)
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+
 
 def _add_rules(command: Callable[..., None]) -> Callable[..., None]:
     """Replace ``**rules`` of a command by an option for each rule of a campaign."""
-    options = [
+    rules = [
         inspect.Parameter(
-            rule.name, inspect.Parameter.KEYWORD_ONLY, default=rule.default,
+            rule.name, _KEYWORD, default=rule.default,
             annotation=Annotated[
                 rule.type | None if rule.optional else rule.type, typer.Option(help=rule.help)
             ],
         )
         for rule in RULES.values()
     ]  # fmt: skip
-    own = [
-        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for one in inspect.signature(command, eval_str=True).parameters.values()
-        if one.name != "rules"
-    ]
-    at = [one.name for one in own].index("storage")
-    parameters = [*own[:at], *options, *own[at:]]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    own = [one for one in _parameters(command) if one.name not in ("rules", "storage", "as_json")]
+    _set_parameters(command, [*own, *rules, *_SHARED])
     return command
 
 
@@ -79,29 +126,31 @@ def _add_rules(command: Callable[..., None]) -> Callable[..., None]:
 @_add_rules
 def create(
     name: Name,
-    budget: Annotated[str, typer.Option(help="What may be spent in all, as in 25.00.")],
+    budget: Annotated[str, typer.Option(help="The total budget, as in 25.00.")],
     arm: Annotated[
-        list[str], typer.Option(help="An arm and the most it can cost, as in small=0.004.")
+        list[str],
+        typer.Option(help="An arm and its maximum cost, as in small=0.004; repeat for more."),
     ],
-    policy: Annotated[str, typer.Option(help="The policy's slug.")] = DEFAULT_POLICY,
+    policy: Annotated[str, typer.Option(help="The slug of the policy.")] = DEFAULT_POLICY,
     reward_range: Annotated[
-        str, typer.Option(help="The least and most that a decision can bring.")
+        str, typer.Option(help="The least and greatest reward of a decision.")
     ] = "0,1",
     cap: Annotated[
-        list[str] | None, typer.Option(help="As in day=5.00 (UTC) or arm:large=10.00.")
+        list[str] | None,
+        typer.Option(help="A cap, as in day=5.00 (UTC) or arm:large=10.00; repeat for more."),
     ] = None,
-    currency: Annotated[str, typer.Option(help="A word for people, as in EUR.")] = "",
-    exponent: Annotated[int, typer.Option(help="Decimals that are kept.")] = 6,
+    currency: Annotated[str, typer.Option(help="The currency to display, as in EUR.")] = "",
+    exponent: Annotated[int, typer.Option(help="The number of decimals of an amount.")] = 6,
     storage: Storage = None,
     as_json: AsJSON = False,
     **rules: Any,
 ) -> None:
-    """Make a campaign; the same command again changes nothing."""
-    low, high = _range(reward_range)
+    """Create a campaign; running the same command again changes nothing."""
+    arms, caps = _parse_amounts("--arm", arm), _parse_amounts("--cap", cap or [])
+    ends = parse_range("--reward-range", reward_range)
     with open_store_option(storage, create=True) as store:
-        campaign = Campaign(
-            name, budget, _pairs("--arm", arm), policy,
-            reward_range=(low, high), storage=store, caps=_pairs("--cap", cap or []),
+        campaign = load_campaign(
+            name, store, budget=budget, arms=arms, policy=policy, reward_range=ends, caps=caps,
             currency=currency, exponent=exponent, **rules,
         )  # fmt: skip
         show_campaign(campaign, as_json)
@@ -111,40 +160,41 @@ def create(
 def list_(storage: Storage = None, as_json: AsJSON = False) -> None:
     """List the campaigns: state, budget, spent, held, available."""
     with open_store_option(storage) as store:
-        show_campaigns([Campaign(name, storage=store) for name in store.names()], as_json)
+        show_campaigns([load_campaign(name, store) for name in store.names()], as_json)
 
 
-@app.command()
-def show(name: Name, storage: Storage = None, as_json: AsJSON = False) -> None:
+@_command()
+def show(campaign: Campaign) -> None:
     """Show one campaign: its money, arms, caps, rules and alarms."""
-    with open_campaign(name, storage) as campaign:
-        show_campaign(campaign, as_json)
 
 
 @app.command()
 def ask(
     name: Name,
-    n: Annotated[int | None, typer.Option("--n", min=1, help="So many at once.")] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", min=1, help="The number of decisions; 1 by default.")
+    ] = None,
     decision: Annotated[
-        str | None, typer.Option("--id", help="Your own id: asked again, the same answer.")
+        str | None,
+        typer.Option("--id", help="Your own id; asking again returns the same decision."),
     ] = None,
     among: Annotated[
-        list[str] | None, typer.Option(help="Only this arm; may be given many times.")
+        list[str] | None, typer.Option(help="Choose only this arm; repeat the option for more.")
     ] = None,
     storage: Storage = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Ask which arm to play: a line of id, arm and hold, separated by tabs.
+    """Ask which arm to play and print id, arm and hold, separated by tabs.
 
-    Exit code 3 means that nothing fits into the budget or a cap any more, so that
+    Exit code 3 means that no arm fits into the budget or a cap any more, so that
     a loop in a shell can stop; 2 is any other error.
     """
+    if n is not None and decision is not None:
+        raise InvalidInput("give --n or --id, not both: each decision of a batch has its own id")
     with open_campaign(name, storage) as campaign:
         try:
             if n is None:
                 show_decisions([campaign.ask(id=decision, among=among)], as_json)
-            elif decision is not None:
-                raise InvalidInput("give --n or --id, not both: a batch has an id for each")
             else:
                 show_decisions(campaign.ask(n, among=among), as_json, batch=True)
         except BudgetExhausted as error:
@@ -152,243 +202,198 @@ def ask(
             raise typer.Exit(3) from None
 
 
-@app.command()
+@_command(show_outcome)
 def tell(
-    name: Name,
+    campaign: Campaign,
     decision: Id,
     cost: Cost = None,
     reward: Reward = None,
     report: Annotated[
-        str | None, typer.Option(help="Your own id of this report, to send it twice.")
+        str | None, typer.Option(help="Your own id of this report, so that you can repeat it.")
     ] = None,
     rounding: Annotated[
-        str | None, typer.Option(help="For costs with too many digits: up, down, nearest.")
+        str | None,
+        typer.Option(help="How to round a cost with too many decimals: up, down or nearest."),
     ] = None,
-    storage: Storage = None,
-    as_json: AsJSON = False,
-) -> None:
-    """Tell what a decision cost and brought, together or in two calls."""
+) -> Decision:
+    """Report the cost and the reward of a decision, together or in two calls."""
     mode: Any = rounding
-    with open_campaign(name, storage) as campaign:
-        told = campaign.tell(decision, cost, reward, report=report, rounding=mode)
-        show_outcome(told, as_json)
+    return campaign.tell(decision, cost, reward, report=report, rounding=mode)
 
 
-@app.command()
-def void(
-    name: Name,
-    decision: Id,
-    reason: Reason = "not used",
-    storage: Storage = None,
-    as_json: AsJSON = False,
-) -> None:
-    """Give the hold of a decision back: it was not used."""
-    with open_campaign(name, storage) as campaign:
-        show_outcome(campaign.void(decision, reason), as_json)
+@_command(show_outcome)
+def void(campaign: Campaign, decision: Id, reason: Reason = "not used") -> Decision:
+    """Release the hold of a decision that was not used."""
+    return campaign.void(decision, reason)
 
 
-@app.command()
-def confirm(name: Name, decision: Id, storage: Storage = None, as_json: AsJSON = False) -> None:
-    """Say that the money of a decision is about to be spent (with --ask-ttl)."""
-    with open_campaign(name, storage) as campaign:
-        show_outcome(campaign.confirm(decision), as_json)
+@_command(show_outcome)
+def confirm(campaign: Campaign, decision: Id) -> Decision:
+    """Confirm that the money of a decision is about to be spent (with --ask-ttl)."""
+    return campaign.confirm(decision)
 
 
-@app.command()
+@_command(show_outcome)
 def correct(
-    name: Name,
-    decision: Id,
-    cost: Cost = None,
-    reward: Reward = None,
-    reason: Reason = "",
-    storage: Storage = None,
-    as_json: AsJSON = False,
-) -> None:
-    """Put an outcome right that was told wrongly; the first telling stays in the log."""
-    with open_campaign(name, storage) as campaign:
-        show_outcome(campaign.correct(decision, cost, reward, reason), as_json)
+    campaign: Campaign, decision: Id, cost: Cost = None, reward: Reward = None, reason: Reason = ""
+) -> Decision:
+    """Correct the outcome of a decision; the first report stays in the log."""
+    return campaign.correct(decision, cost, reward, reason)
 
 
-@app.command()
-def arms(name: Name, storage: Storage = None, as_json: AsJSON = False) -> None:
-    """Show what was learned of each arm: counts, means, ratio and their intervals."""
-    with open_campaign(name, storage) as campaign:
-        show_arms(campaign.arms(), as_json)
+@_command(show_arms)
+def arms(campaign: Campaign) -> list[ArmView]:
+    """Show what was learned about each arm: counts, means, ratio and their intervals."""
+    return campaign.arms()
 
 
-@app.command()
-def explain(name: Name, decision: Id, storage: Storage = None, as_json: AsJSON = False) -> None:
-    """Say why a decision went to its arm: the index of each, and what did not fit."""
-    with open_campaign(name, storage) as campaign:
-        show_view(campaign.explain(decision), as_json)
+@_command(show_view)
+def explain(campaign: Campaign, decision: Id) -> Explanation:
+    """Explain a decision: the index of each arm, and which arms did not fit."""
+    return campaign.explain(decision)
 
 
-@app.command()
+@_command(show_view)
 def forecast(
-    name: Name,
+    campaign: Campaign,
     days: Annotated[
-        float | None, typer.Option(help="How far to look; until nothing fits if not given.")
+        float | None,
+        typer.Option(help="The number of days to look ahead; by default until no arm fits."),
     ] = None,
-    storage: Storage = None,
-    as_json: AsJSON = False,
-) -> None:
-    """Estimate plays, reward and the date when nothing will fit any more."""
-    with open_campaign(name, storage) as campaign:
-        show_view(campaign.forecast(days), as_json)
+) -> Forecast:
+    """Estimate plays, reward and the date when no arm will fit any more."""
+    return campaign.forecast(days)
 
 
-@app.command()
-def expire(name: Name, storage: Storage = None, as_json: AsJSON = False) -> None:
-    """End what is overdue now, and say how many; every ask and tell does so as well."""
-    with open_campaign(name, storage) as campaign:
-        ended = campaign.expire()
-        print_json({"ended": ended}) if as_json else typer.echo(f"{ended} ended")
+def _show_ended(ended: int, as_json: bool) -> None:
+    print_json({"ended": ended}) if as_json else typer.echo(f"{ended} ended")
 
 
-@arm_app.command("add")
+@_command(_show_ended)
+def expire(campaign: Campaign) -> int:
+    """Expire overdue decisions now and print their number; every ask and tell does it, too."""
+    return campaign.expire()
+
+
+@_command(group=arm_app, name="add")
 def arm_add(
-    name: Name,
+    campaign: Campaign,
     key: Key,
-    max_cost: Annotated[str, typer.Argument(help="The most it can cost.")],
+    max_cost: Annotated[str, typer.Argument(help="The maximum cost of a play.")],
     by: By = "",
-    storage: Storage = None,
-    as_json: AsJSON = False,
 ) -> None:
-    """Add an arm; what was learned of others stays."""
-    _change(name, storage, as_json, lambda campaign: campaign.add_arm(key, max_cost, by=by))
+    """Add an arm; what was learned about the others stays."""
+    campaign.add_arm(key, max_cost, by=by)
 
 
-@arm_app.command("pause")
-def arm_pause(
-    name: Name,
-    key: Key,
-    reason: Reason = "",
-    by: By = "",
-    storage: Storage = None,
-    as_json: AsJSON = False,
-) -> None:
-    """Choose an arm no more, for now; its open decisions go on."""
-    _change(name, storage, as_json, lambda campaign: campaign.pause_arm(key, by=by, reason=reason))
+@_command(group=arm_app, name="pause")
+def arm_pause(campaign: Campaign, key: Key, reason: Reason = "", by: By = "") -> None:
+    """Stop choosing an arm until it is resumed; its open decisions stay open."""
+    campaign.pause_arm(key, by=by, reason=reason)
 
 
-@arm_app.command("resume")
-def arm_resume(
-    name: Name, key: Key, by: By = "", storage: Storage = None, as_json: AsJSON = False
-) -> None:
-    """Let a paused arm be chosen again."""
-    _change(name, storage, as_json, lambda campaign: campaign.resume_arm(key, by=by))
+@_command(group=arm_app, name="resume")
+def arm_resume(campaign: Campaign, key: Key, by: By = "") -> None:
+    """Choose a paused arm again."""
+    campaign.resume_arm(key, by=by)
 
 
-@arm_app.command("retire")
-def arm_retire(
-    name: Name, key: Key, by: By = "", storage: Storage = None, as_json: AsJSON = False
-) -> None:
-    """Choose an arm never again; outcomes that are still to come are booked."""
-    _change(name, storage, as_json, lambda campaign: campaign.retire_arm(key, by=by))
+@_command(group=arm_app, name="retire")
+def arm_retire(campaign: Campaign, key: Key, by: By = "") -> None:
+    """Stop choosing an arm for good; outcomes of its open decisions are still recorded."""
+    campaign.retire_arm(key, by=by)
 
 
-@app.command()
+@_command()
 def budget(
-    name: Name,
-    amount: Annotated[str, typer.Argument(help="What may be spent in all from now on.")],
+    campaign: Campaign,
+    amount: Annotated[str, typer.Argument(help="The new total budget.")],
     if_version: IfVersion = None,
     by: By = "",
-    storage: Storage = None,
-    as_json: AsJSON = False,
 ) -> None:
-    """Raise or cut the budget; after a cut below spent + held nothing is granted."""
-    _change(
-        name,
-        storage,
-        as_json,
-        lambda campaign: campaign.set_budget(amount, by=by, if_version=if_version),
-    )
+    """Raise or cut the budget; below spent + held, no ask is granted."""
+    campaign.set_budget(amount, by=by, if_version=if_version)
 
 
-@app.command()
+@_command()
 def cap(
-    name: Name,
+    campaign: Campaign,
     scope: Annotated[str, typer.Argument(help="day (UTC) or arm:KEY.")],
-    amount: Annotated[str, typer.Argument(help="What may be spent there, or none.")],
+    amount: Annotated[str, typer.Argument(help="The most that may be spent there, or none.")],
     if_version: IfVersion = None,
     by: By = "",
-    storage: Storage = None,
-    as_json: AsJSON = False,
 ) -> None:
-    """Set what may be spent a day or on an arm; none lifts the cap."""
-    with open_campaign(name, storage) as campaign:
-        limit = None if amount == "none" else amount
-        campaign.set_cap(scope, limit, by=by, if_version=if_version)
-        show_campaign(campaign, as_json)
+    """Limit the spending per day or on one arm; the amount none removes the cap."""
+    campaign.set_cap(scope, None if amount == "none" else amount, by=by, if_version=if_version)
 
 
-@app.command()
-def pause(name: Name, by: By = "", storage: Storage = None, as_json: AsJSON = False) -> None:
-    """Grant no asks until resumed; outcomes are still booked."""
-    _change(name, storage, as_json, lambda campaign: campaign.pause(by=by))
+@_command()
+def pause(campaign: Campaign, by: By = "") -> None:
+    """Grant no asks until the campaign is resumed; outcomes are still recorded."""
+    campaign.pause(by=by)
 
 
-@app.command("trust-clock")
-def trust_clock(name: Name, storage: Storage = None, as_json: AsJSON = False) -> None:
-    """Say that the time of day is right, after an alarm that it was set: holds expire again."""
-    _change(name, storage, as_json, lambda campaign: campaign.trust_clock())
+@_command(name="trust-clock")
+def trust_clock(campaign: Campaign) -> None:
+    """Confirm that the system time is right after an alarm about it; holds expire again."""
+    campaign.trust_clock()
 
 
-@app.command()
-def resume(name: Name, by: By = "", storage: Storage = None, as_json: AsJSON = False) -> None:
+@_command()
+def resume(campaign: Campaign, by: By = "") -> None:
     """Grant asks again."""
-    _change(name, storage, as_json, lambda campaign: campaign.resume(by=by))
+    campaign.resume(by=by)
 
 
-@app.command()
-def close(name: Name, by: By = "", storage: Storage = None, as_json: AsJSON = False) -> None:
-    """Close the campaign for good; outcomes are still booked."""
-    _change(name, storage, as_json, lambda campaign: campaign.end(by=by))
+@_command()
+def close(campaign: Campaign, by: By = "") -> None:
+    """Close the campaign for good; outcomes are still recorded."""
+    campaign.end(by=by)
 
 
-@app.command()
+@_command()
 def reconcile(
-    name: Name,
-    gap: Annotated[str, typer.Argument(help="What was spent since the backup; 0 if nothing.")],
+    campaign: Campaign,
+    gap: Annotated[str, typer.Argument(help="The amount spent since the backup; 0 if none.")],
     by: By = "",
-    storage: Storage = None,
-    as_json: AsJSON = False,
 ) -> None:
-    """After a restore: count what was spent since the backup, and go on."""
-    _change(name, storage, as_json, lambda campaign: campaign.reconcile(gap, by=by))
+    """After a restore: record what was spent since the backup, and grant asks again."""
+    campaign.reconcile(gap, by=by)
 
 
-@app.command()
-def events(
-    name: Name,
-    after: Annotated[int, typer.Option(min=0, help="Only events after this number.")] = 0,
-    limit: Annotated[int | None, typer.Option(min=1, help="So many at most.")] = None,
-    kind: Annotated[
-        list[str] | None, typer.Option(help="Only of this kind; may be given many times.")
-    ] = None,
-    storage: Storage = None,
-    as_json: AsJSON = False,
-) -> None:
-    """Print what happened, in order; with --json a line of JSON an event. Money is in units."""
-    with open_campaign(name, storage) as campaign:
-        found = (e for e in campaign.events(after) if not kind or e.kind in kind)
-        for event in islice(found, limit):
+def _show_events(events: Iterable[Any], as_json: bool) -> None:
+    for event in events:
+        if as_json:
             row = {
                 "seq": event.seq, "time": event.ts, "kind": event.kind,
                 "decision": event.decision, "body": event.body,
             }  # fmt: skip
-            if as_json:
-                typer.echo(json.dumps(to_plain(row), ensure_ascii=False))
-            else:
-                body = ", ".join(f"{key}={value}" for key, value in event.body.items())
-                typer.echo(f"{event.seq}\t{event.kind}\t{event.decision}\t{body}")
+            typer.echo(json.dumps(to_plain(row), ensure_ascii=False))
+        else:
+            body = ", ".join(f"{key}={value}" for key, value in event.body.items())
+            typer.echo(f"{event.seq}\t{event.kind}\t{event.decision}\t{body}")
+
+
+@_command(_show_events)
+def events(
+    campaign: Campaign,
+    after: Annotated[int, typer.Option(min=0, help="Only events after this number.")] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="The maximum number of events.")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Only events of this kind; repeat for more.")
+    ] = None,
+) -> Iterable[Any]:
+    """Print the events in order; --json prints one JSON object per line. Amounts are in units."""
+    return islice((e for e in campaign.events(after) if not kind or e.kind in kind), limit)
 
 
 @app.command()
 def verify(
-    name: Annotated[str | None, typer.Argument(help="The campaign; all if not given.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="The name of the campaign; all by default.")
+    ] = None,
     choices: Annotated[
-        bool, typer.Option("--choices", help="Make every choice once more, too.")
+        bool, typer.Option("--choices", help="Also repeat and compare every choice.")
     ] = False,
     storage: Storage = None,
     as_json: AsJSON = False,
@@ -396,49 +401,47 @@ def verify(
     """Check the log: hashes, order, and that money and state follow from the events."""
     with open_store_option(storage) as store:
         names = store.names() if name is None else [name]
-        found = {one: Campaign(one, storage=store).verify(choices=choices) for one in names}
+        found = {one: load_campaign(one, store).verify(choices=choices) for one in names}
     if as_json:
         print_json({one: view.as_dict() for one, view in found.items()})
         return
     for one, view in found.items():
-        again = " and choices" if choices else ""
+        what = "events and choices" if choices else "events"
         typer.echo(
-            f"{one}: {view.events:,} events{again} hold; spent {view.spent:f}, held {view.held:f},"
+            f"{one}: {view.events:,} {what} verified; spent {view.spent:f}, held {view.held:f},"
             f" last hash {view.hash}"
         )
 
 
 @app.command()
 def backup(
-    target: Annotated[Path, typer.Argument(help="The file to make; it must not be there.")],
+    target: Annotated[Path, typer.Argument(help="The new file; it must not exist yet.")],
     storage: Storage = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Copy the ledger while it is in use, check the copy, then give it its name."""
+    """Copy the ledger to a file while it is in use, and verify the copy."""
     count = make_backup(storage, target)
     if as_json:
         print_json({"file": str(target), "events": count})
     else:
-        typer.echo(f"{count:,} events are in {target}, checked")
+        typer.echo(f"copied {count:,} events to {target} and verified them")
 
 
 @app.command()
 def restore(
     source: Annotated[Path, typer.Argument(help="The backup.")],
     replace: Annotated[
-        bool, typer.Option("--replace", help="Even if a ledger is there; a copy of it is kept.")
+        bool, typer.Option("--replace", help="Replace an existing ledger; a copy of it is kept.")
     ] = False,
     storage: Storage = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Put a backup in place of the ledger; campaigns grant nothing until reconciled."""
+    """Replace the ledger by a backup; campaigns grant no asks until they are reconciled."""
     epoch, names = restore_backup(source, storage, replace)
     if as_json:
         print_json({"epoch": epoch, "campaigns": names})
         return
-    typer.echo(
-        f"restored {len(names)} campaigns, epoch {epoch}; what was spent since is not known:"
-    )
+    typer.echo(f"restored {len(names)} campaigns, epoch {epoch}; report what was spent since:")
     for name in names:
         typer.echo(f"  bursar campaign reconcile {name} AMOUNT")
 
@@ -446,32 +449,26 @@ def restore(
 @app.command()
 def export(
     name: Name,
-    target: Annotated[Path, typer.Argument(help="The file to make: .parquet or .csv.")],
+    target: Annotated[Path, typer.Argument(help="The file to write: .parquet or .csv.")],
     raw: Annotated[
-        bool, typer.Option("--events", help="The raw events in place of the decisions.")
+        bool, typer.Option("--events", help="Write the raw events instead of the decisions.")
     ] = False,
     storage: Storage = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Write the decisions with propensities, costs and rewards, as bursar replay reads them."""
+    """Write the decisions with propensities, costs and rewards to a file for bursar replay."""
+    what = "events" if raw else "decisions"
     with open_campaign(name, storage) as campaign:
-        count = export_events(campaign, target) if raw else export_decisions(campaign, target)
+        writers = import_module("bursar.campaign.export")
+        write = writers.export_events if raw else writers.export_decisions
+        count = write(campaign, target)
     if as_json:
         print_json({"file": str(target), "rows": count})
     else:
-        typer.echo(f"{count:,} {'events' if raw else 'decisions'} are in {target}")
+        typer.echo(f"wrote {count:,} {what} to {target}")
 
 
-def _change(
-    name: str, storage: str | None, as_json: bool, change: Callable[[Campaign], object]
-) -> None:
-    """Change a campaign, then show it."""
-    with open_campaign(name, storage) as campaign:
-        change(campaign)
-        show_campaign(campaign, as_json)
-
-
-def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
+def _parse_amounts(option: str, given: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in given:
         key, mark, amount = text.rpartition("=")
@@ -481,11 +478,3 @@ def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
             raise InvalidInput(f"{option} has {key!r} twice; give it once")
         found[key] = amount
     return found
-
-
-def _range(text: str) -> tuple[float, float]:
-    try:
-        low, high = (float(part) for part in text.split(","))
-    except ValueError:
-        raise InvalidInput(f"--reward-range must be two numbers as in 0,1, got {text!r}") from None
-    return low, high

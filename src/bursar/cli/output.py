@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import math
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from bursar.formatting import to_plain
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from bursar.campaign import ArmView, Campaign, Decision
     from bursar.estimate import Estimate
 
@@ -36,13 +38,19 @@ AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 
 
 def console() -> Console:
-    """Return the console of stdout; a pipe gets 160 columns so that no table is cut."""
-    return Console() if sys.stdout.isatty() else Console(width=160)
+    """Return the console of stdout; a pipe gets 160 columns so that no table is cut.
+
+    Rich is imported on first use, so that commands that print plain lines start faster.
+    """
+    found: Console = import_module("rich.console").Console(
+        width=None if sys.stdout.isatty() else 160
+    )
+    return found
 
 
 def new_table(*columns: str, left: tuple[str, ...] = ()) -> Table:
     """Make a plain table; columns named in ``left`` are left-aligned, the others right-aligned."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
+    table: Table = import_module("rich.table").Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
         justify: Any = "left" if column in left else "right"
         table.add_column(column, justify=justify, overflow="fold")

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from bursar.cli.output import console, new_table, print_json
+from bursar.cli.storage import parse_range
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
-from bursar.policies.base import Range
 from bursar.replay import ReplayEstimate, estimate_arms, find_support, read_log, replay
 from bursar.replay.estimators import estimate_to_json
 from bursar.replay.evaluate import (
@@ -48,8 +48,8 @@ def replay_command(
         resamples=resamples,
         level=level,
         seed=seed,
-        reward_range=_range("--reward-range", reward_range),
-        cost_range=_range("--cost-range", cost_range),
+        reward_range=None if reward_range is None else parse_range("--reward-range", reward_range),
+        cost_range=None if cost_range is None else parse_range("--cost-range", cost_range),
         min_cost=min_cost,
         clip=clip,
     )
@@ -126,13 +126,3 @@ def _pairs(given: list[str]) -> dict[str, str]:
             raise InvalidInput(f"--column must be of the form arm=variant, got {text!r}")
         found[key.strip()] = name.strip()
     return found
-
-
-def _range(option: str, text: str | None) -> Range | None:
-    if text is None:
-        return None
-    try:
-        low, high = (float(part) for part in text.split(","))
-    except ValueError:
-        raise InvalidInput(f"{option} must be two numbers as in 0,1, got {text!r}") from None
-    return low, high

@@ -31,6 +31,7 @@ __all__ = [
     "make_backup",
     "open_campaign",
     "open_store_option",
+    "parse_range",
     "restore_backup",
     "storage_url",
 ]
@@ -94,14 +95,24 @@ def open_campaign(name: str, storage: str | None) -> Iterator[Campaign]:
         yield load_campaign(name, store)
 
 
-def load_campaign(name: str, store: Store) -> Campaign:
-    """Open a campaign for a command, which makes too few calls for machine code to pay off.
+def load_campaign(name: str, store: Store, **new: Any) -> Campaign:
+    """Open or create a campaign for a command.
 
-    The modules are imported here because they are the heavy part of a command.
+    Its modules are imported here because they are the heavy part of a command. The policy is
+    interpreted at first, because a command makes too few calls for machine code to pay off.
     """
     import_module("bursar.jit.compile").delay_compilation(_INTERPRETED_CALLS)
-    campaign: Campaign = import_module("bursar.campaign").Campaign(name, storage=store)
+    campaign: Campaign = import_module("bursar.campaign").Campaign(name, storage=store, **new)
     return campaign
+
+
+def parse_range(option: str, text: str) -> tuple[float, float]:
+    """Return the two numbers of an option such as ``--reward-range 0,1``."""
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidInput(f"{option} must be two numbers as in 0,1, got {text!r}") from None
+    return low, high
 
 
 def make_backup(storage: str | None, target: Path) -> int:
