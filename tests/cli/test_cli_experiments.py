@@ -142,7 +142,7 @@ def test_the_paper_at_a_glance(tmp_path):
             ["reproduce", "--all-policies"],
             "--all-policies goes with --full; --quick has the main ones",
         ),
-        (["run"], "give an experiment as a TOML file, or an ad export with --ads FILE"),
+        (["run"], "give either an experiment as a TOML file or an ad export with --ads FILE"),
         (
             ["run", "--ads", "x.csv"],
             "give --budget: the money for each campaign, as in --budget 500",
@@ -203,7 +203,7 @@ def test_own_ads_end_in_advice_and_every_line_is_accounted_for(tmp_path):
         "--cost", "spent", "--reward", "conversions", "--budget", 50, "--repetitions", 10,
         "--out", out,
     )  # fmt: skip
-    assert "4 of 7 lines are used: 4 arms in 2 groups" in done.stderr
+    assert "4 of 7 lines are used, for 4 arms in 2 groups" in done.stderr
     assert "With a budget of €50" in done.stdout.replace("\n", " ")
     page = (out / "report.html").read_text()
     assert "no clicks" in page
