@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from bursar.problems import Problem
 from bursar.settings import Setting
 from bursar.settings import setting as setting_of
 from bursar.settings.ad_export import AdExportSetting
-from bursar.settings.facebook import Ads
+from bursar.settings.base import Data
 from bursar.simulation import BUDGET_PLAYS
 from bursar.validation import check_int, check_positive
 
@@ -40,7 +39,6 @@ SHARES = tuple(i / 100 for i in range(1, 101))
 
 AnySetting = Setting | AdExportSetting
 SettingLike = str | AnySetting | Problem
-Data = str | PathLike[str] | Ads | None
 
 
 @dataclass(frozen=True, kw_only=True)
