@@ -702,6 +702,6 @@ except ImportError as error:
 def test_without_psycopg_the_error_says_how_to_install_it():
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
     assert done.stdout == (
-        "MissingExtra postgresql:// needs psycopg, which is not installed;"
+        "MissingExtra postgresql:// needs psycopg and psycopg_pool, which are not installed;"
         " pip install 'bursar[postgres]'\n"
     )

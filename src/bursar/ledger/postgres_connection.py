@@ -34,7 +34,8 @@ try:
     from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 except ImportError:
     raise MissingExtra(
-        "postgresql:// needs psycopg, which is not installed; pip install 'bursar[postgres]'"
+        "postgresql:// needs psycopg and psycopg_pool, which are not installed;"
+        " pip install 'bursar[postgres]'"
     ) from None
 
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # no output unless configured
