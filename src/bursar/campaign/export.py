@@ -10,8 +10,9 @@ import csv
 import io
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -58,29 +59,21 @@ def export_decisions(campaign: Campaign, path: Path) -> int:
             "constrained": pa.bool_(),
         }  # fmt: skip
         schema = pa.schema([(name, types.get(name, text)) for name in _DECISION_COLUMNS])
-        with replace_file(path) as partial:
-            _write_parquet(partial, schema, (tuple(row.values()) for row in rows))
+        with replace_file(path) as new_path:
+            _write_parquet(new_path, schema, (tuple(row.values()) for row in rows))
     return len(rows)
 
 
 def export_events(campaign: Campaign, path: Path) -> int:
     """Write one row per event, bodies as JSON; return the number of rows."""
     _check_path(path)
-    rows = [
-        (
-            event.seq,
-            event.ts,
-            event.kind,
-            event.decision,
-            json.dumps(event.body, ensure_ascii=False),
-        )
-        for event in campaign.events()
-    ]
+    encode = partial(json.dumps, ensure_ascii=False)  # spaced, unlike the service's bodies
+    rows = list(_event_rows(campaign, encode))
     if path.suffix == ".csv":
         _write_csv(path, _EVENT_COLUMNS, rows)
     else:
-        with replace_file(path) as partial:
-            _write_parquet(partial, _event_schema(), rows)
+        with replace_file(path) as new_path:
+            _write_parquet(new_path, _event_schema(), rows)
     return len(rows)
 
 
@@ -168,10 +161,13 @@ def _stream_parquet(campaign: Campaign) -> Iterator[bytes]:
 STREAM_FORMATS = {"jsonl": _stream_jsonl, "csv": _stream_csv, "parquet": _stream_parquet}
 
 
-def _event_rows(campaign: Campaign) -> Iterator[Row]:
+def _encode(body: Any) -> str:
+    return msgspec.json.encode(body).decode()
+
+
+def _event_rows(campaign: Campaign, encode: Callable[[Any], str] = _encode) -> Iterator[Row]:
     for event in campaign.events():
-        body = msgspec.json.encode(event.body).decode()
-        yield event.seq, event.ts, event.kind, event.decision, body
+        yield event.seq, event.ts, event.kind, event.decision, encode(event.body)
 
 
 def _event_schema() -> Any:
@@ -198,7 +194,10 @@ def _to_text(row: Mapping[str, Any]) -> Row:
 
 
 def _write_csv(path: Path, columns: Row, rows: Iterable[Row]) -> None:
-    with replace_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+    with (
+        replace_file(path) as new_path,
+        new_path.open("w", newline="", encoding="utf-8") as file,
+    ):
         writer = csv.writer(file)
         writer.writerow(columns)
         writer.writerows(rows)
