@@ -314,18 +314,18 @@ def _draw_dots(
     panel: Any, result: Result, name: str, shown: Sequence[str], which: Any, mark: str
 ) -> None:
     """Draw the games of a panel as one collection; rasterising them one by one takes long."""
-    lost: list[float] = []
+    regret: list[float] = []
     at: list[int] = []
     shades: list[str] = []
     for row, slug in enumerate(shown):
         rows = rows_of(result, name, slug)
         ranked = np.sort(result.values[rows[which[rows]], -1, 2])
         some = ranked[:: max(1, ranked.size // _MOST)].tolist()
-        lost += some
+        regret += some
         at += [row] * len(some)
         shades += [family_colour(slug)] * len(some)
-    if lost:
-        panel.scatter(np.maximum(lost, FLOOR), at, c=shades, marker=mark, s=16, alpha=0.35,
+    if regret:
+        panel.scatter(np.maximum(regret, FLOOR), at, c=shades, marker=mark, s=16, alpha=0.35,
                       linewidths=0.8, rasterized=True, zorder=1.5)  # fmt: skip
 
 

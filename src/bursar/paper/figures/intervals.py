@@ -210,12 +210,12 @@ def draw_density(campaign: AdCampaign) -> Figure:
 
 def _mark_best(panel: Any, campaign: AdCampaign) -> None:
     arm = int(np.argmax(campaign.reward / campaign.cost))
-    place = campaign.cost[arm], campaign.reward[arm]
-    panel.scatter(*place, s=70, facecolor="none", edgecolor=ACCENT, linewidth=1.8, zorder=4,
+    point = campaign.cost[arm], campaign.reward[arm]
+    panel.scatter(*point, s=70, facecolor="none", edgecolor=ACCENT, linewidth=1.8, zorder=4,
                   clip_on=False)  # fmt: skip
-    below = place[1] > 0.1  # above the dot there may be the edge of the panel
+    below = point[1] > 0.1  # above the dot there may be the edge of the panel
     panel.annotate(
-        "best arm", place, xytext=(0, -9 if below else 9), textcoords="offset points",
+        "best arm", point, xytext=(0, -9 if below else 9), textcoords="offset points",
         ha="center", va="top" if below else "bottom", color=ACCENT, weight="bold",
     )  # fmt: skip
 
