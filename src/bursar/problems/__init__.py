@@ -3,10 +3,10 @@
 from bursar.problems.base import Problem
 from bursar.problems.bernoulli import Bernoulli
 from bursar.problems.beta import Beta
+from bursar.problems.distributions import Sampled
 from bursar.problems.empirical import Empirical
-from bursar.problems.generalized import GeneralizedBernoulli
+from bursar.problems.generalized_bernoulli import GeneralizedBernoulli
 from bursar.problems.nonstationary import Nonstationary
-from bursar.problems.sampled import Sampled
 
 __all__ = [
     "Bernoulli",
