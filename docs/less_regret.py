@@ -130,8 +130,8 @@ def _made(folder: Path) -> str:
         f"{len(what['settings'])} settings and {what['repetitions']:,} repetitions with budgets of"
         f" {what['budget_plays']:,.0f} plays at the lowest mean cost took {run['seconds']:,.0f} s"
         f" on {run['cores']} cores ({run['machine']}, {run['started'][:10]}; bursar"
-        f" {run['bursar']}, code {run['digest'][:8]}, seed {what['seed']}). The 95% intervals come from resampled"
-        " repetitions; those that do not contain 1 are bold.\n"
+        f" {run['bursar']}, code {run['digest'][:8]}, seed {what['seed']}). The 95% intervals come"
+        " from resampled repetitions; those that do not contain 1 are bold.\n"
     )
 
 
