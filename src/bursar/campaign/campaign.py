@@ -40,6 +40,7 @@ from bursar.campaign.tokens import Grant, TokenSigner
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.campaign.views import ArmView, Status, make_arm_views, make_status
 from bursar.errors import BudgetExhausted, BursarError, InvalidInput, NotActive, StaleVersion
+from bursar.formatting import pluralize
 from bursar.ledger import Event, Store
 from bursar.money import Amount, Coin, Rounding
 from bursar.validation import check_text
@@ -87,7 +88,7 @@ class Campaign:
     >>> campaign.spent, campaign.held, campaign.available
     (Decimal('0.003100'), Decimal('0.000000'), Decimal('0.996900'))
     >>> campaign
-    Campaign('llm', spent 0.003100 of 1.000000, 2 arms, omega-star-ucb:rho=0.25, active)
+    Campaign('llm', spent 0.0031 of 1.00, 2 arms, omega-star-ucb:rho=0.25, active)
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Campaign:
         state, amount = self._state, self.coin.format
         return (
             f"Campaign({self.name!r}, spent {amount(state.spent)} of {amount(state.budget)},"
-            f" {len(state.arms)} arms, {self.config.policy}, {state.state})"
+            f" {pluralize(len(state.arms), 'arm')}, {self.config.policy}, {state.state})"
         )
 
     def _repr_html_(self) -> str:

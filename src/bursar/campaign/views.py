@@ -21,9 +21,9 @@ from bursar.theory.intervals import eta, interval
 
 __all__ = [
     "ArmView",
+    "CampaignView",
     "Statistics",
     "Status",
-    "CampaignView",
     "make_arm_views",
     "make_statistics",
     "make_status",
