@@ -10,7 +10,7 @@ import bursar
 from bursar.errors import BudgetExhausted
 
 CLICK = {"video": (20, 60), "banner": (5, 15), "search": (30, 90)}  # cents
-SALE = {"video": 0.04, "banner": 0.01, "search": 0.12}  # probability per click, which the campaign does not know
+SALE = {"video": 0.04, "banner": 0.01, "search": 0.12}  # the probability per click, unknown
 HOUR = 3_600_000_000  # µs
 
 
@@ -48,7 +48,9 @@ def main() -> None:
             continue  # the 60 euros of today are spent
         if hour == 100:
             campaign.pause_arm("video", by="legal", reason="music without a licence")
-            print(f"Day 5: {campaign.spent} EUR spent, {campaign.open} clicks await sales; video paused.")
+            print(
+                f"Day 5: {campaign.spent} EUR spent, {campaign.open} clicks are open; video paused."
+            )
     for arm in campaign.arms():
         sold = f"{arm.reward.value * 100:.1f} sales of 100 clicks"
         print(f"{arm.key:7} {arm.state:7} {arm.asks:4} clicks, {arm.spent:6} EUR, {sold}")

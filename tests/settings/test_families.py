@@ -231,9 +231,18 @@ def test_the_commands_say_what_they_would_run(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--less-regret", "--changing"], "--changing, --less-regret and --families exclude each other"),
-        (["--less-regret", "--full"], "--less-regret cannot be combined with --full or --all-policies"),
-        (["--families", "--data", "x"], "--families cannot be combined with --full, --all-policies or --data"),
+        (
+            ["--less-regret", "--changing"],
+            "--changing, --less-regret and --families exclude each other",
+        ),
+        (
+            ["--less-regret", "--full"],
+            "--less-regret cannot be combined with --full or --all-policies",
+        ),
+        (
+            ["--families", "--data", "x"],
+            "--families cannot be combined with --full, --all-policies or --data",
+        ),
     ],
 )
 def test_options_that_do_not_go_together(words, message):

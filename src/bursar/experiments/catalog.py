@@ -1,4 +1,4 @@
-"""The experiments of the package: the paper's evaluation (Heyden et al. 2024, Sec. 5) and others."""
+"""The packaged experiments: the paper's evaluation (Heyden et al. 2024, Sec. 5) and bursar's."""
 
 from __future__ import annotations
 

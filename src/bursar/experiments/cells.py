@@ -134,9 +134,8 @@ def _make_key(experiment: Experiment, repetition: int, identity: str) -> str:
     plan = experiment.plan
     own = [(name, hashlib.sha256(content).hexdigest()) for name, content in experiment.code]
     budget = ["money", plan.budget] if plan.budget is not None else ["plays", plan.budget_plays]
-    return _digest(
-        identity, repetition, plan.seed, budget, plan.shares, plan.overspend, code_digest(), own
-    )
+    game = (plan.seed, budget, plan.shares, plan.overspend)
+    return _digest(identity, repetition, *game, code_digest(), own)
 
 
 def _digest(*parts: Any) -> str:

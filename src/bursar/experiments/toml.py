@@ -33,10 +33,23 @@ __all__ = ["format_experiment", "load_policies", "read_code", "read_experiment"]
 
 Code = tuple[tuple[str, bytes], ...]  # names and contents of Python files
 
-_FIELDS = (
-    "name", "title", "settings", "policies", "repetitions", "budget_plays", "budget", "shares",
-    "seed", "overspend", "data", "policy_files", "problems", "ads",
-)  # fmt: skip
+# the type of each field, in brackets that of the items of a list, and its name in errors
+_FIELDS: dict[str, tuple[Any, str]] = {
+    "name": (str, "a string"),
+    "title": (str, "a string"),
+    "settings": ([str], "a list of strings"),
+    "policies": ([str], "a list of strings"),
+    "repetitions": (int, "a whole number"),
+    "budget_plays": ((int, float), "a number"),
+    "budget": ((int, float), "a number"),
+    "shares": ([(int, float)], "a list of numbers"),
+    "seed": (int, "a whole number"),
+    "overspend": (str, "a string"),
+    "data": (str, "a string"),
+    "policy_files": ([str], "a list of strings"),
+    "problems": ([dict], "tables, each headed [[problems]]"),
+    "ads": (dict, "a table, headed [ads]"),
+}
 _ADS = ("file", *signature(AdExportOptions).parameters)
 _KINDS: dict[str, type[Problem]] = {
     "Bernoulli": Bernoulli,
@@ -172,17 +185,8 @@ def _make_problem(source: _Source, given: dict[str, Any], number: int) -> Proble
 
 def _check_types(source: _Source, given: dict[str, Any]) -> None:
     """Check the types of all values."""
-    types: dict[str, tuple[Any, str]] = {
-        **dict.fromkeys(("name", "title", "overspend", "data"), (str, "a string")),
-        **dict.fromkeys(("settings", "policies", "policy_files"), ([str], "a list of strings")),
-        **dict.fromkeys(("repetitions", "seed"), (int, "a whole number")),
-        **dict.fromkeys(("budget_plays", "budget"), ((int, float), "a number")),
-        "shares": ([(int, float)], "a list of numbers"),
-        "problems": ([dict], "tables, each headed [[problems]]"),
-        "ads": (dict, "a table, headed [ads]"),
-    }
     for key, value in given.items():
-        wanted, words = types[key]
+        wanted, words = _FIELDS[key]
         is_list = isinstance(wanted, list)
         items = value if is_list and isinstance(value, list) else [value]
         one = wanted[0] if is_list else wanted

@@ -93,8 +93,8 @@ def find_support(log: Log, arms: Sequence[str] | None = None, clip: float | None
     if clip is not None and (low := int((propensity < clip)[arm >= 0].sum())):
         floor = np.maximum(floor, clip)
         notes.append(
-            f"Propensities below {clip:g} were clipped to {clip:g} on {pluralize(low, 'row')}, which"
-            " biases the estimates towards what the log did more often."
+            f"Propensities below {clip:g} were clipped to {clip:g} on {pluralize(low, 'row')},"
+            " which biases the estimates towards what the log did more often."
         )
     return Support(
         arms=wanted,

@@ -89,15 +89,9 @@ class CsvTable:
     names: list[str]
     rows: list[CsvRow]
 
-    def position(self, column: str) -> int | None:
-        """Return the position of a column, compared without case and doubled spaces."""
-        name = _fold(column)
-        return self.names.index(name) if name in self.names else None
-
     def positions(self, columns: Iterable[str]) -> dict[str, int]:
-        """Return the positions of those columns that the table has."""
-        found = {column: self.position(column) for column in columns}
-        return {column: at for column, at in found.items() if at is not None}
+        """Return the positions of those columns that the table has, in any case."""
+        return {c: self.names.index(_fold(c)) for c in columns if _fold(c) in self.names}
 
     def is_complete(self, row: CsvRow) -> bool:
         """Whether a row has the fields of the header; empty ones at the end do not count."""
