@@ -41,7 +41,7 @@ def main() -> None:
             print(f"    {'rises by':<18}{'':>18}" + _cells([b - a for a, b in pairwise(columns)]))
         slope = _slope(setting, repetitions)
         if slope is not None:
-            print(f"    {'in the long run by':<18}{slope:>35,.0f} or more, whoever plays")
+            print(f"    {'in the long run by':<18}{slope:>35,.0f} or more, for any policy")
 
 
 def _played(setting: str, repetitions: int) -> dict[str, list[Floats]]:

@@ -93,7 +93,7 @@ def _table(outcome: ExperimentRun, key: str) -> Table:
 
 
 def _engines() -> Table:
-    """Threads beside processes, which load machine code anew and send their results back."""
+    """Threads beside processes, which load machine code again and send their results back."""
     what = full_experiment(repetitions=6)
     table = Table("engine", "seconds", box=None)
     pool = ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"))

@@ -166,7 +166,7 @@ def columns(memory: Floats, arms: int) -> tuple[Floats, ...]:
 
 @dataclass(frozen=True)
 class DiscountedOmegaUCB(OmegaUCB):
-    """ω-UCB with plays that count less by ``gamma`` at every further play, for changing worlds."""
+    """ω-UCB with plays that count less by ``gamma`` at every further play, for nonstationary problems."""
 
     gamma: float = 0.999
 
@@ -198,7 +198,7 @@ class DiscountedOmegaUCB(OmegaUCB):
 
 @dataclass(frozen=True)
 class DiscountedOmegaStarUCB(DiscountedOmegaUCB, OmegaStarUCB):
-    """ω*-UCB with plays that count less by ``gamma`` at every further play, for changing worlds."""
+    """ω*-UCB with plays that count less by ``gamma`` at every further play, for nonstationary problems."""
 
     name = "d-omega-star-ucb"
     title = "D-ω*-UCB"

@@ -152,7 +152,7 @@ def columns(memory: Floats, arms: int) -> tuple[Floats, ...]:
 
 @dataclass(frozen=True)
 class SlidingOmegaUCB(OmegaUCB):
-    """ω-UCB over the last ``window`` plays of all arms, for worlds that change."""
+    """ω-UCB over the last ``window`` plays of all arms, for nonstationary problems."""
 
     window: int = 2000
 
@@ -185,7 +185,7 @@ class SlidingOmegaUCB(OmegaUCB):
 
 @dataclass(frozen=True)
 class SlidingOmegaStarUCB(SlidingOmegaUCB, OmegaStarUCB):
-    """ω*-UCB over the last ``window`` plays of all arms, for worlds that change."""
+    """ω*-UCB over the last ``window`` plays of all arms, for nonstationary problems."""
 
     name = "sw-omega-star-ucb"
     title = "SW-ω*-UCB"
