@@ -326,7 +326,7 @@ class _Model(NamedTuple):
 
 
 def _fit_model(given: ForecastInput, days: float | None) -> _Model:
-    table, recent = given.statistics, given.recent
+    table = given.statistics
     random = np.random.default_rng([given.seed, int(table.n.sum())])
     low, high = table.reward_range
     rewards = _draw_means(random, table.n, table.reward, table.reward_variance, low, high - low)
@@ -341,29 +341,34 @@ def _fit_model(given: ForecastInput, days: float | None) -> _Model:
         beyond = _plan_phases(plenty, given, rewards.centre, costs)
     moved = np.append(0.5, random.random(_DRAWS)) if given.learns else np.zeros(_DRAWS + 1)
     value, margin = _value_unit(beyond, rewards.draws, costs.draws, moved)
-    rate = recent.rate(c)
-    total = float(phases.money.sum())
-    limit: Floats | float = np.inf
-    if rate is None:
-        speed, lasts = None, Estimate(0.0, 0.0, 0.0) if total == 0.0 else None
-    else:
-        speeds = np.minimum(
-            rate[0] * np.exp(rate[1] / rate[0] * random.standard_normal(_DRAWS)), given.day_cap
-        )
-        slow = min(rate[0], given.day_cap)
-        speed = _estimate(slow, speeds)
-        scatter = np.sqrt(float((phases.money / (phases.weights @ c)).sum()) * rate[2])
-        lasts = _estimate(
-            total / slow, np.maximum(total / speeds + scatter * random.standard_normal(_DRAWS), 0.0)
-        )
-        if days is not None:
-            limit = np.append(slow, speeds) * days
-    if (days is not None and rate is None) or not table.n.any():
-        return _Model(None, None, speed, lasts, value, margin, phases)
+    rate, lasts, speeds = _draw_speeds(random, given, phases, c)
+    if (days is not None and speeds is None) or not table.n.any():
+        return _Model(None, None, rate, lasts, value, margin, phases)
+    limit = np.inf if days is None or speeds is None else speeds * days
     money, weights = phases.merge_small(c)
     each = _count_plays(money, weights, rewards.draws, costs.draws, moved, limit)
     plays, reward = _add_scatter(random, each, rewards, costs, given)
-    return _Model(plays, reward, speed, lasts, value, margin, phases)
+    return _Model(plays, reward, rate, lasts, value, margin, phases)
+
+
+def _draw_speeds(
+    random: np.random.Generator, given: ForecastInput, phases: _Phases, costs: Floats
+) -> tuple[Estimate | None, Estimate | None, Floats | None]:
+    """Return money per day, the days until it is spent, and futures of the first.
+
+    All are None if nothing was spent recently; then only an empty budget has an end, now.
+    """
+    recent, total = given.recent.rate(costs), float(phases.money.sum())
+    if recent is None:
+        return None, Estimate(0.0, 0.0, 0.0) if total == 0.0 else None, None
+    rate, error, gap_variance = recent
+    speeds = rate * np.exp(error / rate * random.standard_normal(_DRAWS))
+    speeds = np.minimum(np.append(rate, speeds), given.day_cap)
+    plays = float((phases.money / (phases.weights @ costs)).sum())
+    days = total / speeds
+    days[1:] += np.sqrt(plays * gap_variance) * random.standard_normal(_DRAWS)
+    days = np.maximum(days, 0.0)
+    return _estimate(speeds[0], speeds[1:]), _estimate(days[0], days[1:]), speeds
 
 
 def _draw_means(
