@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import pytest
 from campaign_model import OPEN, Model, Refused
+from extent import extent
 from hand_clock import MORNING, HandClock, folded, live_state
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -539,19 +540,19 @@ class DurableMachine(Machine):
 
 def test_memory() -> None:
     run_state_machine_as_test(
-        MemoryMachine, settings=settings(max_examples=200, stateful_step_count=50)
+        MemoryMachine, settings=settings(max_examples=extent(100, 200), stateful_step_count=50)
     )
 
 
 def test_sqlite(tmp_path: Path) -> None:
     run_state_machine_as_test(
         lambda: DurableMachine(lambda: SQLiteStore(tmp_path / "spend.db")),
-        settings=settings(max_examples=40, stateful_step_count=50),
+        settings=settings(max_examples=extent(20, 40), stateful_step_count=50),
     )
 
 
 def test_postgres(database: str) -> None:  # noqa: F811
     run_state_machine_as_test(
         lambda: DurableMachine(lambda: PostgresStore(database)),
-        settings=settings(max_examples=20, stateful_step_count=50),
+        settings=settings(max_examples=extent(10, 20), stateful_step_count=50),
     )
