@@ -6,7 +6,6 @@ A hundred times in the usual run; with BURSAR_RACES=1000 in the environment, a t
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 
 import httpx2
 import pytest
+from extent import extent
 from postgres_server import database, postgres
 from service_app import Api, eventually, free_port
 from starlette.testclient import TestClient
@@ -26,7 +26,7 @@ from bursar.service.keys import SCOPES
 
 __all__ = ["database", "postgres"]
 
-RACES = int(os.environ.get("BURSAR_RACES", "100"))
+RACES = extent(25, 100)
 CLIENTS = 32
 
 
