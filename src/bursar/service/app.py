@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bursar.service.middleware import Guard
 from bursar.service.openapi import make_document
-from bursar.service.operation import Call, Endpoint, Operation
+from bursar.service.operation import CAMPAIGN, Call, Endpoint, Operation
 from bursar.service.responses import BytesResponse, HTTPProblem, encode, problem_response
 from bursar.service.routes import OPERATIONS
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from bursar.service.service import Service
 
 __all__ = ["create_app"]
+
+_BUSIEST = (f"{CAMPAIGN}/decisions", "/v1/decisions/{id}/outcome")  # routes to try first
 
 
 def create_app(service: Service, pages: Sequence[BaseRoute] = ()) -> ASGIApp:
@@ -36,7 +38,7 @@ def create_app(service: Service, pages: Sequence[BaseRoute] = ()) -> ASGIApp:
     for one in (*OPERATIONS, _document_operation()):
         by_path.setdefault(one.path, []).append(one)
     # a path that ends with a name would also match those that go on, as in {campaign}:pause
-    paths = sorted(by_path, key=lambda path: path.endswith("}"))
+    paths = sorted(by_path, key=lambda path: (path not in _BUSIEST, path.endswith("}")))
     routes: list[BaseRoute] = [Route(path, Endpoint(service, by_path[path])) for path in paths]
     return Guard(_Front([*routes, *pages], service), service)
 

@@ -88,7 +88,12 @@ class Service:
         return self.store.names()
 
     async def submit(
-        self, name: str, command: Command[Any], *, urgent: bool = False, deadline: float | None = None
+        self,
+        name: str,
+        command: Command[Any],
+        *,
+        urgent: bool = False,
+        deadline: float | None = None,
     ) -> Any:
         """Run a command of a campaign, many with one commit; return its result.
 

@@ -1,7 +1,6 @@
-"""The handlers of the API. Importing a module declares its operations; asks are declared first."""
+"""The handlers of the API. Importing a module declares its operations."""
 
 from bursar.service.operation import OPERATIONS
-
-from bursar.service.routes import decisions, campaigns, events, keys, health  # isort: skip
+from bursar.service.routes import campaigns, decisions, events, health, keys
 
 __all__ = ["OPERATIONS", "campaigns", "decisions", "events", "health", "keys"]

@@ -15,14 +15,7 @@ from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, InvalidInput
 from bursar.service import schemas
 from bursar.service.auth import require
-from bursar.service.operation import (
-    CAMPAIGN,
-    Call,
-    H,
-    OperationLink,
-    camel_case,
-    operation,
-)
+from bursar.service.operation import CAMPAIGN, Call, H, OperationLink, camel_case, operation
 from bursar.service.requests import (
     IDEMPOTENCY_KEY,
     REQUEST_TIMEOUT,
@@ -42,8 +35,6 @@ _REPLAYED = (JSON, (b"idempotency-replayed", b"true"))
 _REPLAYED_HEADER = {"Idempotency-Replayed": "true if the call repeats an earlier one"}
 _QUEUED = ("overloaded", "deadline-passed", "stopping")
 _MOST = 1000  # decisions that one call may end
-
-
 _ASK_CODES = (
     "unknown-arm", "budget-exhausted", "not-active", "too-many-open", "idempotency-mismatch",
     "policy-error", *_QUEUED,
@@ -54,7 +45,7 @@ _GRANT_LINKS = tuple(
 )
 
 
-@operation(  # first, since routes are tried in this order and this is the busiest
+@operation(
     "POST", f"{CAMPAIGN}/decisions", "ask", {201: _GRANT, 200: _GRANT}, codes=_ASK_CODES,
     headers=(IDEMPOTENCY_KEY, REQUEST_TIMEOUT), links=_GRANT_LINKS,
     response_headers=_REPLAYED_HEADER,
