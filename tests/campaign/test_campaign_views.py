@@ -14,7 +14,7 @@ from hand_clock import HandClock, live_state
 from msgspec.structs import replace
 
 import bursar
-from bursar.campaign import Campaign, Estimate
+from bursar.campaign import Campaign, Estimate, explanation
 from bursar.campaign.learner import CampaignLearner
 from bursar.campaign.state import encode_snapshot
 from bursar.errors import BudgetExhausted, CorruptLedger, InvalidInput, UnknownDecision
@@ -233,6 +233,32 @@ def test_constrained_decisions_name_what_did_not_fit() -> None:
     assert len(held) == 2
 
 
+def test_many_arms_that_could_not_be_chosen_are_counted() -> None:
+    campaign = Campaign("c", budget="3", arms={"a": "1", "b": "4", "c": "5", "d": "1", "e": "1"})
+    campaign.pause_arm("d")
+    campaign.retire_arm("e")
+    assert str(campaign.explain(campaign.ask())) == (
+        "a was the only arm that could be chosen."
+        " Of the others, 2 were unaffordable, 1 was paused and 1 was retired."
+    )
+
+
+def test_every_sentence_finds_its_values() -> None:
+    campaign = played({"a": [("0.5", 0.9)]}, budget="50", arms={"a": "1", "b": "1"})
+    with pytest.MonkeyPatch.context() as patch:
+        seen: dict[str, object] = {}
+
+        def describe(case: object) -> dict[str, object]:
+            seen.update(original(case))
+            return seen
+
+        original = explanation._describe
+        patch.setattr(explanation, "_describe", describe)
+        campaign.explain(campaign.ask())
+    for sentence in explanation._SENTENCES.values():
+        assert sentence.format(**seen).endswith(".")
+
+
 def test_the_index_is_the_reward_bound_over_the_cost_bound_in_the_users_units() -> None:
     random_ = random.Random(2)
     rows = {
@@ -319,7 +345,8 @@ def test_sentences_about_a_first_try_and_a_draw() -> None:
     assert said == {
         "a was drawn at random: uniform gives 2 arms the same chance."
         " It looks best on average, with 1.8 per unit spent.",
-        "b was drawn at random: uniform gives 2 arms the same chance. Nothing is known about b yet.",
+        "b was drawn at random: uniform gives 2 arms the same chance."
+        " Nothing is known about b yet.",
     }
 
 
@@ -328,8 +355,8 @@ def test_sentences_about_free_arms() -> None:
         {"a": [("0", 0.9)] * 8, "b": [("0.5", 0.2)] * 8}, budget="500", arms={"a": "1", "b": "1"}
     )
     assert str(campaign.explain(campaign.ask())) == (
-        "a was chosen because nothing limits yet what it may earn per unit spent; b may earn at most"
-        " 1.33."
+        "a was chosen because nothing limits yet what it may earn per unit spent; b may earn at"
+        " most 1.33."
         " It also looks better on average (∞ against 0.4); a was tried 8 times, b 8 times."
     )
 

@@ -471,7 +471,8 @@ def _describe_others(out: list[Option]) -> str:
     if len(out) <= 3:
         return "; ".join(f"{one.key} {one.why}" for one in out)
     counts = [(sum(one.status == status for one in out), status) for status in _OUT]
-    return f"Of the others, {join_words([f'{n} were {status}' for n, status in counts if n])}"
+    groups = [f"{n} {'was' if n == 1 else 'were'} {status}" for n, status in counts if n]
+    return f"Of the others, {join_words(groups)}"
 
 
 def _format_times(count: int) -> str:
