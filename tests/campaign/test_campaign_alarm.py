@@ -1,4 +1,4 @@
-"""Arms that change while a campaign runs: noticed, told apart, and learned anew if so wished."""
+"""Arms that change while a campaign runs: found, distinguished, and reset if the rule says so."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_holds_that_are_a_quantile_are_the_most_again_after_a_reset() -> None:
     assert small(campaign).hold == 1
 
 
-def test_nobody_looks_if_changes_are_ignored() -> None:
+def test_no_test_runs_if_changes_are_ignored() -> None:
     campaign = after_a_price_rise(on_change="ignore")
     assert (changed(campaign), campaign.alarms, small(campaign).changed) == ([], [], ())
 

@@ -114,7 +114,7 @@ def test_no_update_is_lost_and_each_call_gets_its_own_answer(store: Store) -> No
 
 
 def test_what_was_answered_is_in_the_log_and_what_failed_is_not(tmp_path: Path) -> None:
-    """Every seventh commit fails: all who share it are told so, and nobody else."""
+    """Every seventh commit fails: only the callers that share it get the error."""
     store = Counting(SQLiteStore(tmp_path / "spend.db"))
     campaign = Campaign("c", "1000", {"x": "1"}, exponent=4, storage=store)
     store.failing = 7

@@ -426,7 +426,7 @@ def test_a_policy_that_fails_is_explained(monkeypatch: pytest.MonkeyPatch) -> No
         f"{decision.arm} was drawn at random among 2 arms because the policy failed"
         " (ZeroDivisionError: oh). The budget was checked as usual."
     )
-    later = campaign.explain(decision)  # the policy works again: nobody can make that choice again
+    later = campaign.explain(decision)  # the policy works again, so that choice cannot be repeated
     assert not later.verified
     assert str(later) == str(why)
     assert campaign.explain(campaign.ask()).how == "index"

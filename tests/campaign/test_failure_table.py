@@ -397,7 +397,7 @@ def test_row_18_clock_jumps(seconds: int) -> None:
     assert campaign.expire() >= 5
 
 
-def test_row_18_a_clock_set_while_nobody_was_there(tmp_path: Path) -> None:
+def test_row_18_a_clock_set_between_two_processes(tmp_path: Path) -> None:
     url = on_disk(tmp_path)
     campaign = made("100", hold_ttl=600, storage=url)
     campaign.ask(5)
@@ -473,23 +473,23 @@ def test_row_20_restore_of_an_older_backup(tmp_path: Path) -> None:
     assert same_as_its_log(campaign)
 
 
-def test_row_20_an_orphan_outcome_is_booked_by_its_token(tmp_path: Path) -> None:
+def test_row_20_an_outcome_after_a_restore_is_recorded_by_its_token(tmp_path: Path) -> None:
     url, copy = on_disk(tmp_path), tmp_path / "backup.db"
     campaign = made("2", {"x": "1", "y": "1"}, storage=url)
     campaign.store.backup(copy)
-    orphans = campaign.ask(2)
-    tokens = [campaign.token(one) for one in orphans]
+    lost = campaign.ask(2)
+    tokens = [campaign.token(one) for one in lost]
     campaign.close()
     restore(copy, tmp_path / "spend.db", replace=True)
     campaign = Campaign("c", storage=url, clock=campaign.clock)
-    first, second = (one.id for one in orphans)
+    first, second = (one.id for one in lost)
     with pytest.raises(UnknownDecision):
         campaign.tell(first, cost="0.75")
     for wrong in (tokens[1], tokens[0][:-4] + "AAA=", "", "é", "x" * 500):
         with pytest.raises(InvalidInput, match="token"):
             campaign.tell(first, cost="0.75", token=wrong)
     told = campaign.tell(first, cost="0.75", reward=1, token=tokens[0])
-    assert (told.arm, told.cost) == (orphans[0].arm, Decimal("0.75"))
+    assert (told.arm, told.cost) == (lost[0].arm, Decimal("0.75"))
     assert campaign.tell(first, cost="0.75", reward=1, token=tokens[0]).replayed
     [late] = campaign.tell_many([{"decision": second, "cost": "0.5", "token": tokens[1]}])
     assert isinstance(late, Decision)
@@ -591,7 +591,7 @@ def test_row_22_connection_lost_during_commit() -> None:
 
 
 def test_row_23_ten_times_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In place of a queue of requests: the bounded line at the desk, refused before reserving."""
+    """The queue is bounded: a call is refused before anything is reserved."""
     monkeypatch.setattr(committer, "QUEUE_LIMIT", 8)
 
     class Slow(MemoryStore):
@@ -659,7 +659,7 @@ def test_row_24_caller_breaks_off_midway() -> None:
     assert campaign.decision(decision.id).money == "settled"
 
 
-@pytest.mark.parametrize("answer", [RuntimeError("bad luck"), 99, -1])
+@pytest.mark.parametrize("answer", [RuntimeError("broken"), 99, -1])
 def test_row_25_policy_fails(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = made("10")
 
@@ -686,15 +686,15 @@ def test_row_25_a_policy_that_fails_may_refuse(monkeypatch: pytest.MonkeyPatch) 
     campaign = made("10", on_failure="refuse")
 
     def choose(*_: Any) -> int:
-        raise ZeroDivisionError("no luck")
+        raise ZeroDivisionError("it failed")
 
     with monkeypatch.context() as patched:
         patched.setattr(live_state(campaign).learner, "choose", choose)
-        with pytest.raises(PolicyFailed, match="no luck; nothing was reserved"):
+        with pytest.raises(PolicyFailed, match="it failed; nothing was reserved"):
             campaign.ask()
     assert (campaign.held, campaign.open) == (0, 0)
     assert kinds(campaign) == ["created", "policy-error"]
-    assert "no luck" in campaign.alarms[0]
+    assert "it failed" in campaign.alarms[0]
     assert campaign.ask().arm in ARMS
     assert same_as_its_log(campaign)
 
@@ -717,7 +717,7 @@ def test_row_25_a_policy_that_is_slow_is_flagged(monkeypatch: pytest.MonkeyPatch
 
 
 def test_row_26_two_processes_on_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processes may share a file here, in turn; one that keeps it too long is named."""
+    """Two processes may share a file, one after the other; one that keeps it too long is named."""
     url = on_disk(tmp_path)
     campaign = made("10", {"x": "1"}, storage=SQLiteStore(url, deadline=0.2))
     code = (
@@ -765,7 +765,7 @@ def test_row_27_older_code_meets_a_newer_schema_with_holds_open(tmp_path: Path) 
 
 
 def test_row_28_an_ask_can_never_raise_the_budget() -> None:
-    """There are no keys in a library: whoever can only ask, tell and void has no way to more."""
+    """A library has no keys: a caller that can only ask, tell and void cannot do more."""
     campaign = made("2", {"x": "1"})
     for wrong in ({"budget": "100"}, {"among": ["x"], "max_cost": "0"}, {"hold": "0"}):
         with pytest.raises(TypeError):

@@ -239,7 +239,7 @@ WRONG = [
     ({"scopes": ["ask"], "campaigns": []}, "campaigns must name at least one, got none"),
     ({"scopes": ["ask"], "expires": datetime(2999, 1, 1)}, "expires must have a time zone"),
     ({"scopes": ["ask"], "expires": datetime(1999, 1, 1, tzinfo=UTC)}, "expires must be later"),
-    ({"scopes": ["ask"], "note": "x" * 2000}, "note must be a text"),
+    ({"scopes": ["ask"], "note": "x" * 2000}, "note must be text"),
 ]
 
 
