@@ -98,7 +98,7 @@ def test_whatever_is_merged_keeps_least_and_most(steps, most, points):
     assert [one.end for one in few] == sorted(one.end for one in few)
 
 
-def test_a_shelf_reads_in_pieces_and_then_only_what_is_new():
+def test_a_cache_reads_in_pieces_and_then_only_what_is_new():
     campaign = bursar.Campaign("llm", budget="9", arms={"a": "0.01"})
     campaign.run(lambda arm: ("0.005", 1.0), most=40)
     series = Series()
@@ -107,10 +107,10 @@ def test_a_shelf_reads_in_pieces_and_then_only_what_is_new():
     while not series.advance(campaign.store, "llm", piece=30):
         pass
     assert series.as_dict()["spent"][-1] == "0.200000"
-    shelf = SeriesCache(campaign.store)
-    first = shelf.get("llm")
+    cache = SeriesCache(campaign.store)
+    first = cache.get("llm")
     campaign.run(lambda arm: ("0.005", 1.0), most=1)
-    assert shelf.get("llm") is first
+    assert cache.get("llm") is first
     assert first.as_dict()["spent"][-1] == "0.205000"
     assert first.complete
 

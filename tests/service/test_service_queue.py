@@ -1,4 +1,4 @@
-"""The commit queue in the service: many calls per commit, outcomes first, limits, deadlines, close."""
+"""The commit queue of the service: calls share commits, outcomes first; limits and deadlines."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """An operation of the API: one method of one address, its handler, and what the document says.
 
 A handler is declared with :func:`operation`. The endpoint of its address checks the key, finds the
-campaign, decodes the body or the query, and passes all of it on as a :class:`Call`; whatever the
-handler raises becomes a problem. This stays hand-written on Starlette's router since it takes 5 µs
-per request (Litestar 32, FastAPI 60).
+campaign, decodes the body or the query, and passes all of it on as a :class:`Call`. An error that
+the handler raises becomes a problem. This layer stays hand-written on Starlette's router since it
+takes 5 µs per request (Litestar 32, FastAPI 60).
 """
 
 from __future__ import annotations

@@ -30,16 +30,11 @@ B = TypeVar("B", bound=Struct)
 # bodies of requests: POST and PATCH
 
 _DIGITS = {"pattern": r"^[0-9]{1,18}(\.[0-9]{1,12})?$", "examples": ["0.004"]}
-Money = (
-    Annotated[
-        str, Meta(max_length=500, description="An amount of money", extra_json_schema=_DIGITS)
-    ]
-    | Annotated[int, Meta(ge=0, le=10**18)]
-)
+_AMOUNT = Meta(max_length=500, description="An amount of money", extra_json_schema=_DIGITS)
+Money = Annotated[str, _AMOUNT] | Annotated[int, Meta(ge=0, le=10**18)]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
 Id = Annotated[str, Meta(min_length=1, max_length=128)]
 Text = Annotated[str, Meta(max_length=1000)]
-Seconds = Annotated[float, Meta(gt=0, lt=1e10)]
 Rounding = Literal["up", "down", "nearest"]
 
 
@@ -58,15 +53,13 @@ class NewArmRequest(_Request):
 def _with_rules(body: type[B]) -> type[B]:
     """Add the rules of a campaign to a body, each of which may be left out."""
     fields = [(name, _rule_type(rule), UNSET) for name, rule in RULES.items()]
+    return _define(body, fields, bases=(body,), forbid_unknown_fields=True)
+
+
+def _define(body: type[B], fields: list[Any], **options: Any) -> type[B]:
+    namespace = {"__doc__": body.__doc__}
     return typing.cast(
-        type[B],
-        defstruct(
-            body.__name__,
-            fields,
-            bases=(body,),
-            namespace={"__doc__": body.__doc__},
-            forbid_unknown_fields=True,
-        ),
+        type[B], defstruct(body.__name__, fields, namespace=namespace, module=__name__, **options)
     )
 
 
@@ -368,9 +361,8 @@ def _shows(record: type) -> Callable[[type[B]], type[B]]:
     def derive(body: type[B]) -> type[B]:
         hints = typing.get_type_hints(record) | typing.get_type_hints(body, include_extras=True)
         fields = [(name, _json_type(hint)) for name, hint in hints.items()]
-        derived = defstruct(body.__name__, fields, namespace={"__doc__": body.__doc__})
-        _JSON_TYPES[record] = derived
-        return typing.cast(type[B], derived)
+        _JSON_TYPES[record] = derived = _define(body, fields)
+        return derived
 
     return derive
 

@@ -1,4 +1,4 @@
-"""The guard: who gets in, how much and how often, and what nobody ever reads in a log."""
+"""The middleware: who gets in, how much and how often, and what no log may contain."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Place:
         routes = [
             both("/v1/do/{scope}:batch", act), both("/v1/do/{scope}", act),
             both("/v1/in/{campaign}/{scope}", act), both("/form", fill), both("/v1/fail", fail),
-            both("/half", half), both("/own", own), 
+            both("/half", half), both("/own", own),
             *(Route(one.path, Endpoint(self.service, [one])) for one in health),
         ]  # fmt: skip
         self.app = Guard(Router(routes), self.service)
