@@ -102,7 +102,8 @@ def _engines() -> Table:
         for future in as_completed([pool.submit(compute_cell, given, cell) for cell in cells]):
             yield future.result()
 
-    for name, engine in (("threads", make_thread_engine()), ("processes", processes), ("threads", make_thread_engine()),
+    threads = make_thread_engine()
+    for name, engine in (("threads", threads), ("processes", processes), ("threads", threads),
                          ("processes, warm", processes)):  # fmt: skip
         with tempfile.TemporaryDirectory() as place:
             begun = time.perf_counter()
@@ -118,7 +119,7 @@ def _write_reference(outcome: ExperimentRun, repetitions: int) -> None:
         each = float(f"{float(row['seconds']) / repetitions:.3g}")
         seconds[str(row["setting"])][str(row["policy"])] = each
     content = {
-        "what": "core-seconds a repetition; 'outcomes' is their drawing",
+        "what": "core-seconds per repetition; 'outcomes' is the drawing of outcomes",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "probe": float(f"{time_probe():.3g}"),

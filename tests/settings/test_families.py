@@ -94,8 +94,8 @@ def test_numbers_come_from_the_family_and_the_repetition():
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_best_arm_may_be_anywhere(name):
-    places = {drawn(name, repetition).best for repetition in range(20)}
-    assert len(places) >= min(FAMILIES[name].arms[0], 4)
+    best = {drawn(name, repetition).best for repetition in range(20)}
+    assert len(best) >= min(FAMILIES[name].arms[0], 4)
 
 
 # what the arms yield
@@ -147,13 +147,13 @@ def test_closed_forms_agree_with_integrals():
     normal = np.linspace(-9.0, 9.0, 400_001)
     weight = np.exp(-(normal**2) / 2.0)
     weight /= weight.sum()
-    for place, spread in ((0.1, 0.4), (0.9, 0.05), (1.5, 1.2)):
+    for location, deviation in ((0.1, 0.4), (0.9, 0.05), (1.5, 1.2)):
         for mean, values in (
-            (clipped_normal_mean, np.clip(place + spread * normal, 0.0, 1.0)),
-            (capped_lognormal_mean, np.minimum(np.exp(place - 2.0 + spread * normal), 1.0)),
+            (clipped_normal_mean, np.clip(location + deviation * normal, 0.0, 1.0)),
+            (capped_lognormal_mean, np.minimum(np.exp(location - 2.0 + deviation * normal), 1.0)),
         ):
-            at = place if mean is clipped_normal_mean else place - 2.0
-            (got,) = mean(np.array([at]), np.array([spread]))
+            at = location if mean is clipped_normal_mean else location - 2.0
+            (got,) = mean(np.array([at]), np.array([deviation]))
             assert got == pytest.approx(weight @ values, abs=1e-5)
 
 
@@ -193,10 +193,10 @@ def test_they_are_played():
 
 def test_the_experiments_have_the_papers_settings_and_all_families(tmp_path):
     todo = less_regret_experiment(data="ads.csv").plan
-    assert [place.name for place in todo.settings] == list(SETTINGS)
+    assert [one.name for one in todo.settings] == list(SETTINGS)
     assert (todo.repetitions, todo.budget_plays, todo.data) == (1000, 150_000, "ads.csv")
     others = families_experiment().plan
-    assert sorted(place.name for place in others.settings) == sorted(FAMILIES)
+    assert sorted(one.name for one in others.settings) == sorted(FAMILIES)
     assert (others.repetitions, others.budget_plays) == (200, 150_000)
     for plan in (todo, others):
         assert plan.shares == (0.1, 0.25, 0.5, 0.75, 1.0)
@@ -211,7 +211,7 @@ def test_the_experiments_have_the_papers_settings_and_all_families(tmp_path):
 
 def test_the_quick_ones_are_small_and_leave_held_out_families_alone():
     todo = families_experiment(quick=True).plan
-    assert [place.name for place in todo.settings] == CHOSEN
+    assert [one.name for one in todo.settings] == CHOSEN
     assert todo.repetitions == less_regret_experiment(quick=True).plan.repetitions == 20
     assert families_experiment(quick=True, repetitions=2).plan.repetitions == 2
 
@@ -258,7 +258,7 @@ def test_the_commands_write_figures_and_a_report(which, tmp_path, monkeypatch):
     small = whole.but(
         repetitions=2,
         budget_plays=300.0,
-        settings=tuple(place for place in whole.plan.settings if place.name in few),
+        settings=tuple(one for one in whole.plan.settings if one.name in few),
         policies=tuple(map(bursar.policy, ["omega-star-ucb:rho=0.25", "bts"])),
     )
     monkeypatch.setattr(f"bursar.cli.reproduce.{which}_experiment", lambda *_: small)

@@ -352,8 +352,8 @@ def test_every_line_is_in_an_arm_or_counted_and_sums_are_kept(rows, group, arm, 
     )
     out = {line for lines in export.left_out.lines.values() for line in lines}
     assert len(out) == export.rows - export.used  # no line is counted twice
-    for column, place in (("clicks", 2), ("cost", 3), ("reward", 4)):
-        kept = [parse_amount(row[place], ".") for n, row in enumerate(rows, 2) if n not in out]
+    for column, position in (("clicks", 2), ("cost", 3), ("reward", 4)):
+        kept = [parse_amount(row[position], ".") for n, row in enumerate(rows, 2) if n not in out]
         total = math.fsum(sum(getattr(one, column)) for one in export.settings)
         assert total == pytest.approx(math.fsum(found.value for found in kept))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import pkgutil
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -203,3 +205,10 @@ def test_the_command_lists_them_all(capsys):
 def test_a_setting_is_data():
     assert isinstance(setting("FB-Bt"), Setting)
     assert hash(setting("FB-Bt")) == hash(SETTINGS["FB-Bt"])
+
+
+@pytest.mark.parametrize("package", ["bursar.settings", "bursar.experiments", "bursar.replay"])
+def test_no_public_name_hides_a_module(package):
+    parent = import_module(package)
+    for found in pkgutil.iter_modules(parent.__path__):
+        assert getattr(parent, found.name, None) in (None, import_module(f"{package}.{found.name}"))

@@ -22,12 +22,14 @@ _FACEBOOK = "Lemsalu (2017), Facebook ad campaign"
 _CAMPAIGNS = (7, 9, 3, 6, 3, 2, 3, 54, 38, 33, 23, 34, 21, 54, 24, 93, 77, 57, 4)
 
 
-def _synthetic(slug: str, distribution: Distribution, arms: int, how: str, *used: str) -> Setting:
-    source = f"{how}; as in {' and '.join(used)}"
+def _make_synthetic(
+    slug: str, distribution: Distribution, arms: int, how: str, *papers: str
+) -> Setting:
+    source = f"{how}; as in {' and '.join(papers)}"
     return Setting(f"S-{slug}-{arms}", "synthetic", distribution, (arms,), source)
 
 
-def _ads(name: str, distribution: Distribution, how: str) -> Setting:
+def _make_ads(name: str, distribution: Distribution, how: str) -> Setting:
     return Setting(name, "ads", distribution, _CAMPAIGNS, f"{_FACEBOOK}; {how}")
 
 
@@ -38,17 +40,17 @@ _BT = "all parameters U(0, 5)"
 SETTINGS: dict[str, Setting] = {
     one.name: one
     for one in (
-        _synthetic("Br", "Bernoulli", 10, _BR, _XIA_I, _XIA_17),
-        _synthetic("Br", "Bernoulli", 50, _BR, _XIA_17),
-        _synthetic("Br", "Bernoulli", 100, _BR, _XIA_A, _XIA_I),
-        _synthetic("GBr", "generalized Bernoulli", 10, _GBR, _XIA_I, _XIA_16),
-        _synthetic("GBr", "generalized Bernoulli", 50, _GBR, _XIA_16),
-        _synthetic("GBr", "generalized Bernoulli", 100, _GBR, _XIA_I),
-        _synthetic("Bt", "Beta", 10, _BT, _XIA_16, _XIA_17),
-        _synthetic("Bt", "Beta", 50, _BT, _XIA_16, _XIA_17),
-        _synthetic("Bt", "Beta", 100, _BT, _XIA_A),
-        _ads("FB-Br", "Bernoulli", "means per click as given"),
-        _ads("FB-Bt", "Beta", "means per click as given, parameters U(0, 5) made to match"),
+        _make_synthetic("Br", "Bernoulli", 10, _BR, _XIA_I, _XIA_17),
+        _make_synthetic("Br", "Bernoulli", 50, _BR, _XIA_17),
+        _make_synthetic("Br", "Bernoulli", 100, _BR, _XIA_A, _XIA_I),
+        _make_synthetic("GBr", "generalized Bernoulli", 10, _GBR, _XIA_I, _XIA_16),
+        _make_synthetic("GBr", "generalized Bernoulli", 50, _GBR, _XIA_16),
+        _make_synthetic("GBr", "generalized Bernoulli", 100, _GBR, _XIA_I),
+        _make_synthetic("Bt", "Beta", 10, _BT, _XIA_16, _XIA_17),
+        _make_synthetic("Bt", "Beta", 50, _BT, _XIA_16, _XIA_17),
+        _make_synthetic("Bt", "Beta", 100, _BT, _XIA_A),
+        _make_ads("FB-Br", "Bernoulli", "means per click as given"),
+        _make_ads("FB-Bt", "Beta", "means per click as given, parameters U(0, 5) made to match"),
     )
 }
 
