@@ -13,6 +13,7 @@ from bursar.campaign.audit import Verification, verify_campaign
 from bursar.campaign.commands import (
     ask_command,
     ask_many_command,
+    check_sum,
     confirm_command,
     correct_command,
     decision_command,
@@ -33,7 +34,6 @@ from bursar.campaign.creation import check_arm, check_scope, create_campaign, op
 from bursar.campaign.decision import Decision, DecisionBlock, html_table, make_decision
 from bursar.campaign.explanation import Explanation, explain_decision
 from bursar.campaign.forecast import Forecast, make_forecast, make_forecast_input
-from bursar.campaign.outcomes import check_sum
 from bursar.campaign.records import OPEN
 from bursar.campaign.state import State, encode_snapshot
 from bursar.campaign.tokens import Grant, TokenSigner

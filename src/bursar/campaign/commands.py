@@ -1,6 +1,8 @@
-"""Commands: what a call does in a transaction. Arguments are checked when a command is made.
+"""Commands: what a call does in a transaction, with the rules of outcomes.
 
-An embedded campaign runs one command at a time; the service commits many of them together.
+Outcomes are reported once or again, in parts, late; they are confirmed, voided and corrected. The
+rules of an ask stand in :mod:`bursar.campaign.holds`. An embedded campaign runs one command at a
+time; the service commits many of them together.
 """
 
 from __future__ import annotations
@@ -8,20 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bursar.campaign import holds, outcomes
+from msgspec.structs import asdict
+
+from bursar.campaign import holds
 from bursar.campaign.ask_options import ANY, make_ask_options, new_id
 from bursar.campaign.committer import Command
 from bursar.campaign.config import Config
 from bursar.campaign.decision import Decision, make_decision
-from bursar.campaign.tokens import Grant
-from bursar.campaign.transaction import Transaction
-from bursar.errors import BursarError, InvalidInput, UnknownDecision
+from bursar.campaign.events import ARM_PAUSED, CONFIRMED, CORRECTED, TOLD, VOIDED
+from bursar.campaign.records import OPEN, DecisionRecord
+from bursar.campaign.state import State
+from bursar.campaign.tokens import Grant, adopt_decision
+from bursar.campaign.transaction import Transaction, release_expired
+from bursar.errors import BursarError, InvalidInput, OutcomeConflict, UnknownDecision
 from bursar.money import Amount, Rounding
-from bursar.validation import check_int, check_number
+from bursar.validation import check_int, check_number, check_text
 
 __all__ = [
     "ask_command",
     "ask_many_command",
+    "check_sum",
     "confirm_command",
     "correct_command",
     "decision_command",
@@ -29,6 +37,9 @@ __all__ = [
     "tell_command",
     "void_command",
 ]
+
+
+_TOO_MUCH = 2**63  # units
 
 
 def ask_command(
@@ -96,26 +107,172 @@ def tell_command(
     key = decision.id if type(decision) is Decision else decision_id(decision)
 
     def command(transaction: Transaction) -> Decision:
-        record, replayed = outcomes.tell(transaction, key, units, number, report, grant)
+        record, replayed = _tell(transaction, key, units, number, report, grant)
         return make_decision(transaction.state, record, replayed)
 
     return command
 
 
+def _tell(
+    transaction: Transaction,
+    decision: str,
+    cost: int | None,
+    reward: float | None,
+    report: str | None,
+    grant: Grant | None = None,
+) -> tuple[DecisionRecord, bool]:
+    """Record what a decision cost and earned; True if all of it was recorded before.
+
+    ``grant`` comes from a signed token: with it a decision that the log does not know is adopted.
+    """
+    if report is not None:
+        check_text("report", report, 1, 128)
+    state, now = transaction.state, transaction.now
+    if state.deadlines and state.deadlines[0][0] <= now:
+        release_expired(transaction)
+    if cost is None and reward is None:
+        raise InvalidInput(
+            "an outcome needs a cost, a reward or both; to release the hold, void it"
+        )
+    if reward is not None and not state.low <= reward <= state.high:
+        state.config.check_reward(reward)
+    record, loaded = state.decisions.get(decision), False
+    if record is None:
+        if grant is not None and transaction.find_decision(decision)[0] is None:
+            adopt_decision(transaction, decision, grant)
+        record, loaded = transaction.get_decision(decision)
+    if report is not None and _is_repeated(record, report, cost, reward):
+        return record, True
+    news: dict[str, Any] = {}
+    if cost is not None and record.cost != cost:
+        if record.cost is not None:
+            raise _cost_conflict(state, record)
+        if cost > record.hold:
+            check_sum(state, cost)
+        news["cost"] = cost
+    if reward is not None:
+        if record.rewarded == "pending" and now <= record.due:
+            news["reward"] = reward
+        else:
+            _add_late_reward(transaction, record, reward, news)
+    if not news:
+        return record, True
+    replaces = record.rewarded == "defaulted" and record.reward is not None and "reward" in news
+    if report is not None:
+        news["report"], news["print"] = report, _fingerprint(cost, reward)
+    if loaded:
+        news["was"] = asdict(record)
+    transaction.append_event(CORRECTED if replaces else TOLD, news, decision)
+    if loaded:
+        record, _ = transaction.get_decision(decision)  # as it is now
+    if cost is not None and cost > record.hold and "cost" in news:
+        _pause_if_overrun(transaction, record)
+    return record, False
+
+
+def check_sum(state: State, more: int) -> None:
+    """Raise InvalidInput if the sum of all costs would exceed what a database can store."""
+    if state.spent + more >= _TOO_MUCH:
+        coin = state.config.coin
+        raise InvalidInput(
+            f"spent would be {coin.format(state.spent + more)}, more than a ledger with"
+            f" {coin.exponent} decimals can store; is the cost right?"
+        )
+
+
+def _fingerprint(cost: int | None, reward: float | None) -> str:
+    return f"{cost}/{reward!r}"
+
+
+def _is_repeated(
+    record: DecisionRecord, report: str, cost: int | None, reward: float | None
+) -> bool:
+    """Return whether a report was recorded before; raise OutcomeConflict if it differed."""
+    before = record.reports.get(report)
+    if before is not None and before != _fingerprint(cost, reward):
+        raise OutcomeConflict(
+            f"the report {report!r} of {record.id!r} is already recorded as {before!r}, got"
+            f" {_fingerprint(cost, reward)!r}; a correction can change it"
+        )
+    return before is not None
+
+
+def _cost_conflict(state: State, record: DecisionRecord) -> OutcomeConflict:
+    cost = state.config.coin.format(record.cost or 0)
+    return OutcomeConflict(
+        f"the cost of {record.id!r} is already recorded as {cost}; a correction can change it"
+    )
+
+
+def _add_late_reward(
+    transaction: Transaction, record: DecisionRecord, reward: float, news: dict[str, Any]
+) -> None:
+    """Add a reward to the news that comes late, a second time, or in place of a default."""
+    if record.rewarded in ("observed", "late"):
+        if record.reward == reward:
+            return
+        raise OutcomeConflict(
+            f"the reward of {record.id!r} is already recorded as {record.reward!r};"
+            " a correction can change it"
+        )
+    # a default, recorded already or overdue, is replaced by what was observed
+    news["reward"] = reward
+    if transaction.now > record.due:
+        default = transaction.state.config.default_reward
+        if default is None or record.rewarded not in ("pending", "defaulted"):
+            news["late"] = True
+
+
+def _pause_if_overrun(transaction: Transaction, record: DecisionRecord) -> None:
+    state = transaction.state
+    arm, most = state.arms[record.arm], state.config.overruns
+    over = (record.cost or 0) > record.hold
+    if over and most and arm.overruns >= most and arm.state == "active":
+        reason = f"{arm.overruns} costs above their hold"
+        transaction.append_event(ARM_PAUSED, {"key": arm.key, "reason": reason})
+
+
 def confirm_command(decision: Decision | str) -> Command[Decision]:
-    """Return the command of a confirmation; it returns a Decision."""
+    """Return the command that confirms that a decision is about to be used: its hold stays."""
     key = decision_id(decision)
-    return lambda transaction: make_decision(transaction.state, *outcomes.confirm(transaction, key))
+
+    def command(transaction: Transaction) -> Decision:
+        release_expired(transaction)
+        record, _ = transaction.get_decision(key)
+        replayed = record.money == "confirmed"
+        if not replayed:
+            if record.money != "held":
+                raise OutcomeConflict(f"{key!r} is {record.money}; ask again before you spend")
+            expires = transaction.now + round(transaction.state.config.hold_ttl * 1e6)
+            transaction.append_event(CONFIRMED, {"expires": expires}, key)
+        return make_decision(transaction.state, record, replayed)
+
+    return command
 
 
 def void_command(
     decision: Decision | str, reason: str = "not used", by: str = ""
 ) -> Command[Decision]:
-    """Return the command that releases a hold; it returns a Decision."""
+    """Return the command that releases the hold of a decision that was not used."""
     key = decision_id(decision)
-    return lambda transaction: make_decision(
-        transaction.state, *outcomes.void(transaction, key, reason, by)
-    )
+
+    def command(transaction: Transaction) -> Decision:
+        check_text("reason", reason)
+        check_text("by", by)
+        release_expired(transaction)
+        record, _ = transaction.get_decision(key)
+        replayed = record.money in ("voided", "released")
+        if not replayed:
+            if record.money not in OPEN:
+                raise OutcomeConflict(
+                    f"{key!r} is {record.money} and cannot be voided; report its cost,"
+                    " or correct it"
+                )
+            body = {"reason": reason} | ({"by": by} if by else {})
+            transaction.append_event(VOIDED, body, key)
+        return make_decision(transaction.state, record, replayed)
+
+    return command
 
 
 def correct_command(
@@ -126,13 +283,32 @@ def correct_command(
     reason: str = "",
     by: str = "",
 ) -> Command[Decision]:
-    """Return the command of a correction; it returns a Decision."""
+    """Return the command that replaces an outcome: a new event; the old one stays in the log."""
     units = None if cost is None else config.coin.units("cost", cost)
     number = None if reward is None else check_number("reward", reward)
     key = decision_id(decision)
 
     def command(transaction: Transaction) -> Decision:
-        record = outcomes.correct(transaction, key, units, number, reason, by)
+        check_text("reason", reason)
+        check_text("by", by)
+        release_expired(transaction)
+        if units is None and number is None:
+            raise InvalidInput("a correction needs a cost, a reward or both, got neither")
+        body: dict[str, Any] = {"reason": reason} | ({"by": by} if by else {})
+        if number is not None:
+            config.check_reward(number)
+            body["reward"] = number
+        record, loaded = transaction.get_decision(key)
+        if loaded:
+            body["was"] = asdict(record)
+        if units is not None:
+            check_sum(transaction.state, units)
+            body["cost"] = units
+        transaction.append_event(CORRECTED, body, key)
+        if loaded:
+            record, _ = transaction.get_decision(key)  # as it is now
+        if units is not None:
+            _pause_if_overrun(transaction, record)
         return make_decision(transaction.state, record, replayed=False)
 
     return command
