@@ -15,14 +15,7 @@ import numpy as np
 
 from bursar.arrays import Floats
 from bursar.errors import InvalidInput
-from bursar.paper.analysis.games import (
-    failed_share,
-    final_regret,
-    has_games,
-    nearest_share,
-    pair_regret,
-    regret_by_repetition,
-)
+from bursar.paper.analysis import games
 from bursar.paper.analysis.permutation import LEVEL, bootstrap_interval, sign_flip, signed_rank
 from bursar.simulation.result import Result
 
@@ -85,15 +78,15 @@ def compare(
 
     With ``since`` only losses after that share count, which shows who is better in the long run.
     """
-    pair = pair_regret(result, setting, one, other, share, since)
+    pair = games.pair_regret(result, setting, one, other, share, since)
     if pair.repetitions.size == 0:
         raise InvalidInput(
             f"{one!r} and {other!r} share no repetition of {setting!r}; play both with equal seeds"
         )
     where = {
         "setting": setting,
-        "share": float(result.shares[nearest_share(result, share)]),
-        "since": since and float(result.shares[nearest_share(result, since)]),
+        "share": float(result.shares[games.nearest_share(result, share)]),
+        "since": since and float(result.shares[games.nearest_share(result, since)]),
     }
     return compare_samples(one, other, pair.one, pair.other, **where)
 
@@ -127,26 +120,28 @@ def compare_results(a: Result, b: Result) -> Iterator[dict[str, Any]]:
     """Yield a row for each setting and policy of both results, paired by repetition."""
     for setting in a.settings:
         for policy in a.policies:
-            if has_games(a, setting, policy) and has_games(b, setting, policy):
+            if games.has_games(a, setting, policy) and games.has_games(b, setting, policy):
                 yield _compare_policy(a, b, setting, policy)
 
 
 def _compare_policy(a: Result, b: Result, setting: str, policy: str) -> dict[str, Any]:
-    left, before = regret_by_repetition(a, setting, policy, [-1])
-    right, after = regret_by_repetition(b, setting, policy, [-1])
+    left, before = games.regret_by_repetition(a, setting, policy, [-1])
+    right, after = games.regret_by_repetition(b, setting, policy, [-1])
     both, i, j = np.intersect1d(left, right, assume_unique=True, return_indices=True)
     c = compare_samples("b", "a", after[j, 0], before[i, 0])
     return {
         "setting": setting,
         "policy": policy,
         "repetitions": int(both.size),
-        "mean_a": c.mean_other if both.size else float(final_regret(a, setting, policy).mean()),
-        "mean_b": c.mean_one if both.size else float(final_regret(b, setting, policy).mean()),
+        "mean_a": c.mean_other
+        if both.size
+        else float(games.final_regret(a, setting, policy).mean()),
+        "mean_b": c.mean_one if both.size else float(games.final_regret(b, setting, policy).mean()),
         "difference": c.difference,
         "low": c.low,
         "high": c.high,
-        "failed_a": failed_share(a, setting, policy),
-        "failed_b": failed_share(b, setting, policy),
+        "failed_a": games.failed_share(a, setting, policy),
+        "failed_b": games.failed_share(b, setting, policy),
         "verdict": _result_verdict(c) if both.size else "not the same games",
     }
 

@@ -20,13 +20,8 @@ from numpy.typing import ArrayLike
 
 from bursar.arrays import Floats
 from bursar.errors import BursarError, InvalidInput
+from bursar.paper.analysis import games
 from bursar.paper.analysis.compare import FEWEST
-from bursar.paper.analysis.games import (
-    final_regret,
-    has_games,
-    nearest_share,
-    regret_curves,
-)
 from bursar.paper.analysis.permutation import bootstrap_interval, bootstrap_weights
 from bursar.policies import policy as policy_of
 from bursar.problems import Bernoulli, Problem
@@ -74,7 +69,11 @@ def decades(result: Result) -> tuple[int, int, int]:
     """Return the positions of the three shares that bound the last two decades."""
     end = result.shares.size - 1
     last = float(result.shares[end])
-    cuts = (nearest_share(result, last / 100.0), nearest_share(result, last / 10.0), end)
+    cuts = (
+        games.nearest_share(result, last / 100.0),
+        games.nearest_share(result, last / 10.0),
+        end,
+    )
     if not cuts[0] < cuts[1] < cuts[2]:
         raise InvalidInput(
             f"growth needs regret at about 0.01, 0.1 and 1 of the budget, got shares"
@@ -87,7 +86,7 @@ def measure_growth(result: Result, setting: str, policy: str) -> Growth:
     """Measure how the regret of a policy grows with the logarithm of the budget."""
     cuts = decades(result)
     lengths = np.diff(np.log10(result.shares[list(cuts)]))
-    curves = regret_curves(result, setting, policy)[:, list(cuts)]
+    curves = games.regret_curves(result, setting, policy)[:, list(cuts)]
     early, late = _slopes(curves.mean(axis=0), lengths)
     low, high = -1.0, 1.0
     if len(curves) >= FEWEST:
@@ -126,7 +125,7 @@ def measure_sensitivity(result: Result, setting: str) -> list[dict[str, Any]]:
         _row(result, setting, family, rho, slug)
         for family in FAMILIES
         for rho, slug in _slugs_by_rho(result, family).items()
-        if has_games(result, setting, slug)
+        if games.has_games(result, setting, slug)
     ]
 
 
@@ -146,7 +145,7 @@ def _slugs_by_rho(result: Result, family: str) -> dict[float, str]:
 
 
 def _row(result: Result, setting: str, family: str, rho: float, slug: str) -> dict[str, Any]:
-    values = final_regret(result, setting, slug)
+    values = games.final_regret(result, setting, slug)
     low, high = bootstrap_interval(values)
     return {
         "family": family,

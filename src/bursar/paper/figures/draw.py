@@ -16,28 +16,8 @@ from bursar.files import replace_file
 from bursar.formatting import pluralize
 from bursar.paper.analysis.coverage import measure_coverage
 from bursar.paper.analysis.nonstationary import find_sweeps
+from bursar.paper.figures import comparison, intervals, regret
 from bursar.paper.figures.captions import CAPTIONS
-from bursar.paper.figures.comparison import (
-    draw_dominance,
-    draw_failures,
-    draw_headline,
-    draw_ratios,
-    draw_speed,
-    random_regret_share,
-)
-from bursar.paper.figures.intervals import (
-    draw_asymmetry,
-    draw_coverage,
-    draw_density,
-    find_paper_campaign,
-)
-from bursar.paper.figures.regret import (
-    draw_bounds,
-    draw_curvature,
-    draw_nonstationary,
-    draw_regret,
-    draw_sensitivity,
-)
 from bursar.paper.figures.style import STYLE
 from bursar.paper.labels import OWN, RECOMMENDED
 from bursar.problems import Problem
@@ -136,25 +116,36 @@ def _figures(
     result: Result, data: Data, timings: Rows, rows: Rows | None, settings: Settings
 ) -> Iterator[tuple[str, Callable[[], Figure]]]:
     """Yield the name of each figure and a function that draws it, in the order of a report."""
-    yield "headline", lambda: draw_headline(result, random=random_regret_share(result, data))
+    yield (
+        "headline",
+        lambda: comparison.draw_headline(
+            result, random=comparison.random_regret_share(result, data)
+        ),
+    )
     if find_sweeps(result):  # the paper's figures assume that nothing changes
-        yield "changing", lambda: draw_nonstationary(result)
-        yield "speed", lambda: draw_speed(timings)
+        yield "changing", lambda: regret.draw_nonstationary(result)
+        yield "speed", lambda: comparison.draw_speed(timings)
         return
     if {OWN, RECOMMENDED} <= set(result.policies):
-        yield "ratios", lambda: draw_ratios(result, OWN, RECOMMENDED)
-    yield "regret", lambda: draw_regret(result, intervals=False, settings=settings, data=data)
-    yield "regret-intervals", lambda: draw_regret(result, settings=settings, data=data)
-    yield "regret-medians", lambda: draw_regret(result, statistic="median")
-    yield "failures", lambda: draw_failures(result)
-    yield "dominance", lambda: draw_dominance(result)
-    yield "sensitivity", lambda: draw_sensitivity(result)
-    yield "curvature", lambda: draw_curvature(result)
-    yield "bounds", lambda: draw_bounds(result)
-    yield "coverage", lambda: draw_coverage(measure_coverage() if rows is None else rows)
-    yield "asymmetry", draw_asymmetry
-    yield "density", lambda: draw_density(find_paper_campaign(_ads(data).campaigns()))
-    yield "speed", lambda: draw_speed(timings)
+        yield "ratios", lambda: comparison.draw_ratios(result, OWN, RECOMMENDED)
+    yield (
+        "regret",
+        lambda: regret.draw_regret(result, intervals=False, settings=settings, data=data),
+    )
+    yield "regret-intervals", lambda: regret.draw_regret(result, settings=settings, data=data)
+    yield "regret-medians", lambda: regret.draw_regret(result, statistic="median")
+    yield "failures", lambda: comparison.draw_failures(result)
+    yield "dominance", lambda: comparison.draw_dominance(result)
+    yield "sensitivity", lambda: regret.draw_sensitivity(result)
+    yield "curvature", lambda: regret.draw_curvature(result)
+    yield "bounds", lambda: regret.draw_bounds(result)
+    yield "coverage", lambda: intervals.draw_coverage(measure_coverage() if rows is None else rows)
+    yield "asymmetry", intervals.draw_asymmetry
+    yield (
+        "density",
+        lambda: intervals.draw_density(intervals.find_paper_campaign(_ads(data).campaigns())),
+    )
+    yield "speed", lambda: comparison.draw_speed(timings)
 
 
 def _ads(data: Data) -> Ads:

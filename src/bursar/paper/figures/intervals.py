@@ -14,17 +14,7 @@ from scipy.stats import gaussian_kde
 from bursar import theory
 from bursar.arrays import Floats
 from bursar.errors import InvalidInput
-from bursar.paper.figures.style import (
-    ACCENT,
-    FAINT,
-    INK,
-    PALE,
-    STYLE,
-    WIDTH,
-    format_shares,
-    hide_axis_line,
-    make_grid,
-)
+from bursar.paper.figures import style
 from bursar.paper.labels import family_colour, format_label
 from bursar.settings.facebook import AdCampaign
 
@@ -43,7 +33,7 @@ _NAMES = {"ucb-sc": "UCB-SC", "kl-ucb-sc": "KL-UCB-SC"}  # bounds of which the p
 _BAND = 0.62  # of a row's height: where its sample sizes lie, the smallest at the top
 
 
-@mpl.rc_context(STYLE)
+@mpl.rc_context(style.STYLE)
 def draw_coverage(rows: Sequence[Row], level: float = 0.01) -> Figure:
     """Draw violations and typical looseness of each bound over sample sizes.
 
@@ -54,7 +44,7 @@ def draw_coverage(rows: Sequence[Row], level: float = 0.01) -> Figure:
         raise InvalidInput("there are no rows to draw; give those of measure_coverage()")
     names = list(dict.fromkeys(str(row["bound"]) for row in rows))
     sizes = sorted({int(row["samples"]) for row in rows})
-    figure = Figure(figsize=(WIDTH, 0.56 * len(names) + 1.5), layout="constrained")
+    figure = Figure(figsize=(style.WIDTH, 0.56 * len(names) + 1.5), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for row in rows:
         at = names.index(row["bound"]) + _BAND * _offset(row, sizes)
@@ -65,9 +55,9 @@ def draw_coverage(rows: Sequence[Row], level: float = 0.01) -> Figure:
     _set_looseness(right, rows, names)
     for panel in (left, right):
         panel.grid(axis="x")
-        panel.hlines([i + 0.5 for i in range(len(names) - 1)], 0, 1, color=PALE, linewidth=0.7,
-                     transform=panel.get_yaxis_transform())  # fmt: skip
-        hide_axis_line(panel)
+        panel.hlines([i + 0.5 for i in range(len(names) - 1)], 0, 1, color=style.PALE,
+                     linewidth=0.7, transform=panel.get_yaxis_transform())  # fmt: skip
+        style.hide_axis_line(panel)
     left.set_yticks(range(len(names)), [_name_bound(rows, name) for name in names])
     left.set_ylim(len(names) - 0.45, -0.55)
     _add_sizes(figure, sizes)
@@ -90,7 +80,7 @@ def _draw_mark(panel: Any, value: float, at: float, row: Row, sizes: list[int]) 
 
 
 def _set_violations(panel: Any, level: float) -> None:
-    panel.axvline(level, color=INK, linestyle="--", linewidth=1.1, zorder=1)
+    panel.axvline(level, color=style.INK, linestyle="--", linewidth=1.1, zorder=1)
     panel.set_xscale("symlog", linthresh=level / 10.0, linscale=0.5)
     panel.set_xticks([0.0, level / 10.0, level, 10.0 * level, 1.0 if level > 0.01 else 0.5])
     panel.set_xticks([], minor=True)
@@ -99,19 +89,20 @@ def _set_violations(panel: Any, level: float) -> None:
     panel.set_xlabel(f"share of bounds (log from {10.0 * level:g}%)")
     panel.text(level, 1.01, f"{100.0 * level:g}% is allowed", fontsize=8.5, ha="center",
                transform=panel.get_xaxis_transform())  # fmt: skip
-    format_shares(panel.xaxis)
+    style.format_shares(panel.xaxis)
 
 
 def _set_looseness(panel: Any, rows: Sequence[Row], names: list[str]) -> None:
     panel.set_xscale("log")
     panel.set_title("Loose: how far above the true ratio", pad=20)
     panel.set_xlabel("median of bound / ratio − 1 (log)")
-    format_shares(panel.xaxis)
+    style.format_shares(panel.xaxis)
     for at, name in enumerate(names):
         most = max(r["infinite"] for r in rows if r["bound"] == name and not r["as_published"])
         if most >= 0.02:
-            panel.text(1.0, at, f"up to {100.0 * most:.0f}% infinite", fontsize=8, color=FAINT,
-                       ha="right", va="center", transform=panel.get_yaxis_transform())  # fmt: skip
+            panel.text(1.0, at, f"up to {100.0 * most:.0f}% infinite", fontsize=8,
+                       color=style.FAINT, ha="right", va="center",
+                       transform=panel.get_yaxis_transform())  # fmt: skip
     low, high = panel.get_xlim()
     panel.set_xlim(low, high * (high / low) ** 0.2)
 
@@ -122,11 +113,11 @@ def _name_bound(rows: Sequence[Row], bound: str) -> str:
 
 
 def _add_sizes(figure: Figure, sizes: list[int]) -> None:
-    style: Any = {"marker": "o", "linestyle": "", "color": FAINT}
-    dots = [Line2D([], [], label=f"n = {n:,}", **style) for n in sizes]
+    shape: Any = {"marker": "o", "linestyle": "", "color": style.FAINT}
+    dots = [Line2D([], [], label=f"n = {n:,}", **shape) for n in sizes]
     for i, dot in enumerate(dots):
         dot.set_markersize(4.0 + 1.1 * i)
-    hollow = Line2D([], [], markerfacecolor="none", label="as the published script", **style)
+    hollow = Line2D([], [], markerfacecolor="none", label="as the published script", **shape)
     figure.legend(
         handles=[*dots, hollow], loc="outside lower center", ncols=len(sizes) + 1, fontsize=9
     )
@@ -137,18 +128,18 @@ def _add_sizes(figure: Figure, sizes: list[int]) -> None:
 _SIZES = (1, 10, 100, 1_000, 10_000)
 
 
-@mpl.rc_context(STYLE)
+@mpl.rc_context(style.STYLE)
 def draw_asymmetry(sizes: Sequence[int] = _SIZES, z: float = 3.0) -> Figure:
     """Draw the asymmetry over the sample mean: squared, as published, and signed, as defined."""
     # closer at the ends, where curves of large n are steep
     mean = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, 401))
-    figure, panels, _ = make_grid(2, columns=2, height=3.7)
+    figure, panels, _ = style.make_grid(2, columns=2, height=3.7)
     for panel, squared in zip(panels, (True, False), strict=True):
         for i, n in enumerate(sizes):
             shade = mpl.colormaps["viridis"](0.9 * (1.0 - (i + 0.5) / len(sizes)))
             values = theory.asymmetry(mean, n, z, squared=squared)
             panel.plot(mean, values, color=shade, linewidth=1.8, label=f"n = {n:,}")
-        panel.axhline(0.0, color=FAINT, linewidth=0.6, zorder=1)
+        panel.axhline(0.0, color=style.FAINT, linewidth=0.6, zorder=1)
         panel.set(xlabel="sample mean", xlim=(0, 1))
         panel.grid(axis="y")
     _set_asymmetry(panels, z)
@@ -186,7 +177,7 @@ def estimate_density(campaign: AdCampaign) -> tuple[Floats, Floats]:
     return line, kernel(np.vstack([x.ravel(), y.ravel()])).reshape(x.shape)
 
 
-@mpl.rc_context(STYLE)
+@mpl.rc_context(style.STYLE)
 def draw_density(campaign: AdCampaign) -> Figure:
     """Draw the arms of a campaign as dots over a density of their means, and the best arm."""
     figure = Figure(figsize=(5.6, 4.4), layout="constrained")
@@ -196,7 +187,7 @@ def draw_density(campaign: AdCampaign) -> Figure:
         shades = panel.contourf(line, line, height, levels=9, cmap="Blues")
         bar = figure.colorbar(shades, ax=panel, label="density of arms", format="%.2g")
         bar.outline.set_visible(False)
-    panel.scatter(campaign.cost, campaign.reward, s=16, color=INK, linewidths=0, zorder=3,
+    panel.scatter(campaign.cost, campaign.reward, s=16, color=style.INK, linewidths=0, zorder=3,
                   clip_on=False)  # fmt: skip
     _mark_best(panel, campaign)
     panel.set(
@@ -211,12 +202,12 @@ def draw_density(campaign: AdCampaign) -> Figure:
 def _mark_best(panel: Any, campaign: AdCampaign) -> None:
     arm = int(np.argmax(campaign.reward / campaign.cost))
     point = campaign.cost[arm], campaign.reward[arm]
-    panel.scatter(*point, s=70, facecolor="none", edgecolor=ACCENT, linewidth=1.8, zorder=4,
+    panel.scatter(*point, s=70, facecolor="none", edgecolor=style.ACCENT, linewidth=1.8, zorder=4,
                   clip_on=False)  # fmt: skip
     below = point[1] > 0.1  # above the dot there may be the edge of the panel
     panel.annotate(
         "best arm", point, xytext=(0, -9 if below else 9), textcoords="offset points",
-        ha="center", va="top" if below else "bottom", color=ACCENT, weight="bold",
+        ha="center", va="top" if below else "bottom", color=style.ACCENT, weight="bold",
     )  # fmt: skip
 
 

@@ -13,56 +13,9 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from bursar.arrays import Floats
 from bursar.errors import InvalidInput
-from bursar.paper.analysis.games import (
-    has_games,
-    played_settings,
-    regret_by_repetition,
-    regret_curves,
-    rows_of,
-)
-from bursar.paper.analysis.growth import (
-    FAMILIES,
-    least_regret,
-    measure_growth,
-    measure_sensitivity,
-    upper_bounds,
-)
-from bursar.paper.analysis.nonstationary import (
-    find_sweeps,
-    forgetting_policies,
-    game_regret_shares,
-)
-from bursar.paper.figures.selection import (
-    find_bernoulli_setting,
-    select_panel_policies,
-    select_policies,
-)
-from bursar.paper.figures.style import (
-    FAINT,
-    FLOOR,
-    INK,
-    STYLE,
-    WIDTH,
-    Band,
-    add_legend,
-    add_note,
-    format_numbers,
-    format_shares,
-    make_band,
-    make_grid,
-    widen_limits,
-)
-from bursar.paper.labels import (
-    GREYS,
-    RECOMMENDED,
-    family_colour,
-    format_fraction,
-    format_label,
-    format_short_label,
-    is_coloured,
-    line_markers,
-    line_styles,
-)
+from bursar.paper import labels
+from bursar.paper.analysis import games, growth, nonstationary
+from bursar.paper.figures import selection, style
 from bursar.policies import policy as policy_of
 from bursar.problems import Problem
 from bursar.settings import setting as setting_of
@@ -87,7 +40,7 @@ _LAST_DECADE = 0.1  # of the budget, where the start no longer shows
 # regret over the budget (the paper's Fig. 3)
 
 
-@mpl.rc_context(STYLE)
+@mpl.rc_context(style.STYLE)
 def draw_regret(
     result: Result,
     intervals: bool = True,
@@ -122,59 +75,62 @@ def draw_regret(
         The Facebook ads, for the least regret on FB-Br.
     """
     shown = {
-        name: select_panel_policies(result, name, policies) for name in played_settings(result)
+        name: selection.select_panel_policies(result, name, policies)
+        for name in games.played_settings(result)
     }
     shown = {name: slugs for name, slugs in shown.items() if slugs}
     if not shown:
         raise InvalidInput("the result has no game to draw; play at least one repetition")
-    figure, panels, free = make_grid(len(shown), height=2.75)
+    figure, panels, free = style.make_grid(len(shown), height=2.75)
     for panel, (name, slugs) in zip(panels, shown.items(), strict=True):
-        bands = {s: make_band(regret_curves(result, name, s), statistic) for s in slugs}
+        bands = {s: style.make_band(games.regret_curves(result, name, s), statistic) for s in slugs}
         _draw_bands(panel, result, bands, intervals)
         if statistic == "mean":  # the bound is one of means
-            _draw_least(panel, result.shares, least_regret(result, name, settings, data))
+            _draw_least(panel, result.shares, growth.least_regret(result, name, settings, data))
         panel.set(title=name, xlabel="share of the budget spent")
         if log:
             panel.set_xscale("log")
             panel.xaxis.set_minor_formatter(NullFormatter())
-        format_shares(panel.xaxis)
-        format_numbers(panel.yaxis)
+        style.format_shares(panel.xaxis)
+        style.format_numbers(panel.yaxis)
     for panel in panels[:: min(3, len(shown))]:
         panel.set_ylabel(f"{statistic} regret (reward lost)")
     named = {line.get_label(): line for panel in panels for line in panel.get_lines()}
-    labels = [*map(format_label, select_policies(result, policies)), LEAST]
-    add_legend(figure, panels, free, [named[text] for text in labels if text in named])
+    names = [*map(labels.format_label, selection.select_policies(result, policies)), LEAST]
+    style.add_legend(figure, panels, free, [named[text] for text in names if text in named])
     return figure
 
 
-def _draw_bands(panel: Any, result: Result, bands: Mapping[str, Band], intervals: bool) -> None:
-    styles, markers = line_styles(result.policies), line_markers(result.policies)
+def _draw_bands(
+    panel: Any, result: Result, bands: Mapping[str, style.Band], intervals: bool
+) -> None:
+    styles, markers = labels.line_styles(result.policies), labels.line_markers(result.policies)
     for slug, band in bands.items():
         _draw_line(panel, result.shares, band.middle, slug, styles[slug], markers[slug])
         if intervals:
             panel.fill_between(
                 result.shares, np.maximum(band.low, 0.0), band.high,
-                color=styles[slug][0], alpha=0.2 if is_coloured(slug) else 0.05, linewidth=0,
+                color=styles[slug][0], alpha=0.2 if labels.is_coloured(slug) else 0.05, linewidth=0,
             )  # fmt: skip
     top = _ceiling([float(band.middle[-1]) for band in bands.values()])
     panel.set_ylim(0.0, top)
     above = [s for s, band in bands.items() if top is not None and band.middle[-1] > top]
     if above:
-        names = ", ".join(map(format_short_label, above))
+        names = ", ".join(map(labels.format_short_label, above))
         words = fill(f"above: {names}", 28, break_on_hyphens=False)
-        panel.set_title(words, loc="right", fontsize=7.5, color=FAINT, weight="normal")
+        panel.set_title(words, loc="right", fontsize=7.5, color=style.FAINT, weight="normal")
 
 
 def _draw_line(
-    panel: Any, shares: Floats, middle: Floats, slug: str, style: tuple[str, str], marker: str
+    panel: Any, shares: Floats, middle: Floats, slug: str, look: tuple[str, str], marker: str
 ) -> None:
     # on Bernoulli arms ω* is ω: a thin line on a thick one shows both
-    width, order = (1.1, 2) if not is_coloured(slug) else (3.0, 3)
+    width, order = (1.1, 2) if not labels.is_coloured(slug) else (3.0, 3)
     if slug.startswith("omega-star"):
         width, order = 1.9, 4
     single = shares.size == 1  # a line of one point does not show
     panel.plot(
-        shares, middle, color=style[0], linestyle=style[1], label=format_label(slug),
+        shares, middle, color=look[0], linestyle=look[1], label=labels.format_label(slug),
         linewidth=width, zorder=order, marker=marker or ("o" if single else ""), markersize=4,
         markevery=None if single else 0.15, markerfacecolor="white",
     )  # fmt: skip
@@ -191,14 +147,14 @@ def _draw_least(panel: Any, shares: Floats, bound: Floats | None) -> None:
         return
     top = panel.get_ylim()[1]
     panel.plot(
-        shares, bound, color=FAINT, linestyle=(0, (5, 2)), linewidth=1.5, zorder=1.5, label=LEAST,
-        marker="_" if shares.size == 1 else "", markersize=12,
+        shares, bound, color=style.FAINT, linestyle=(0, (5, 2)), linewidth=1.5, zorder=1.5,
+        label=LEAST, marker="_" if shares.size == 1 else "", markersize=12,
     )  # fmt: skip
     cut = panel.get_title(loc="right")  # names the policies above, which must stay true
     if not cut and top < 1.05 * bound[-1] <= _STRETCH * top:
         panel.set_ylim(0.0, 1.05 * bound[-1])
     elif bound.min() > top:
-        add_note(panel, f"the dashed line is above: {bound[0]:,.0f} to {bound[-1]:,.0f}")
+        style.add_note(panel, f"the dashed line is above: {bound[0]:,.0f} to {bound[-1]:,.0f}")
 
 
 def _ceiling(finals: Sequence[float]) -> float | None:
@@ -215,14 +171,14 @@ def _ceiling(finals: Sequence[float]) -> float | None:
 # straight or bent
 
 
-@mpl.rc_context(STYLE)
+@mpl.rc_context(style.STYLE)
 def draw_curvature(result: Result, setting: str | None = None) -> Figure:
     """Draw mean regret of ω-UCB with ρ = 1 and 1/4 over log budget, each with a straight line.
 
     ``setting`` is by default the Bernoulli setting with the most arms.
     """
-    name = setting or find_bernoulli_setting(result, *_PAIR, largest=True)
-    figure, panels, _ = make_grid(2, columns=2, height=3.4)
+    name = setting or selection.find_bernoulli_setting(result, *_PAIR, largest=True)
+    figure, panels, _ = style.make_grid(2, columns=2, height=3.4)
     for panel, slug in zip(panels, _PAIR, strict=True):
         _draw_curvature(panel, result, name, slug)
     panels[0].set_ylabel(f"mean regret on {name} (reward lost)")
@@ -241,33 +197,33 @@ def fit_line(shares: Floats, regret: Floats) -> Floats:
 
 
 def _draw_curvature(panel: Any, result: Result, name: str, slug: str) -> None:
-    middle, low, high = make_band(regret_curves(result, name, slug))
-    colour = line_styles([slug])[slug][0]
+    middle, low, high = style.make_band(games.regret_curves(result, name, slug))
+    colour = labels.line_styles([slug])[slug][0]
     panel.plot(result.shares, middle, color=colour, linewidth=2.2, marker="o", markersize=3.5,
                label="measured, with 95% interval")  # fmt: skip
     panel.fill_between(result.shares, low, high, color=colour, alpha=0.18, linewidth=0)
-    panel.plot(result.shares, fit_line(result.shares, middle), color=FAINT, linestyle="--",
+    panel.plot(result.shares, fit_line(result.shares, middle), color=style.FAINT, linestyle="--",
                linewidth=1.2, zorder=1, label="straight line through the last decade")  # fmt: skip
     panel.axvspan(_LAST_DECADE, 1.0, color="#f2f2f2", zorder=0, linewidth=0)
     # the interval may leave the panel if a few games widen it, the curve may not
     top = max(min(1.05 * float(high.max()), 2.0 * float(middle.max())), 1e-12)
-    panel.set(title=format_label(slug), xscale="log", xlim=(result.shares[0], 1.0),
+    panel.set(title=labels.format_label(slug), xscale="log", xlim=(result.shares[0], 1.0),
               xlabel="share of the budget spent (log scale)", ylim=(0.0, top))  # fmt: skip
     panel.legend(loc="upper left", fontsize=9)
-    add_note(panel, _format_bend(result, name, slug), y=0.78, color=INK, fontsize=9)
-    add_note(panel, "last decade", x=0.99, y=0.02, ha="right", va="bottom")
+    style.add_note(panel, _format_bend(result, name, slug), y=0.78, color=style.INK, fontsize=9)
+    style.add_note(panel, "last decade", x=0.99, y=0.02, ha="right", va="bottom")
     panel.xaxis.set_minor_formatter(NullFormatter())
-    format_shares(panel.xaxis)
-    format_numbers(panel.yaxis)
+    style.format_shares(panel.xaxis)
+    style.format_numbers(panel.yaxis)
 
 
 def _format_bend(result: Result, name: str, slug: str) -> str:
     """Return how much steeper the last decade is than the one before, with its interval."""
     try:
-        growth = measure_growth(result, name, slug)
+        found = growth.measure_growth(result, name, slug)
     except InvalidInput:  # regret was recorded at too few shares
         return ""
-    numbers = f"{growth.curvature:+.2f} [{growth.low:+.2f}, {growth.high:+.2f}]"
+    numbers = f"{found.curvature:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
     return f"bend {numbers.replace('-', '−')}\n0 straight, above 0 convex"
 
 
@@ -277,25 +233,27 @@ _OFFSETS = {"omega-ucb": -0.11, "omega-star-ucb": 0.11}  # side by side at the s
 _MARKS = ("mean, 95% interval", "median", "lowest mean")
 
 
-@mpl.rc_context(STYLE)
+@mpl.rc_context(style.STYLE)
 def draw_sensitivity(result: Result) -> Figure:
     """Draw mean final regret with its 95% interval over ρ, and the median as a second mark.
 
     Settings in which fewer than two ρ were played are left out.
     """
-    rows = {name: measure_sensitivity(result, name) for name in played_settings(result)}
+    rows = {
+        name: growth.measure_sensitivity(result, name) for name in games.played_settings(result)
+    }
     rows = {name: mine for name, mine in rows.items() if len({row["rho"] for row in mine}) > 1}
     if not rows:
         raise InvalidInput(
             "no setting was played with two values of rho or more; play more of them"
         )
     values = sorted({row["rho"] for mine in rows.values() for row in mine})
-    figure, panels, free = make_grid(len(rows), height=2.6)
+    figure, panels, free = style.make_grid(len(rows), height=2.6)
     for panel, (name, mine) in zip(panels, rows.items(), strict=True):
-        for family in FAMILIES:
+        for family in growth.FAMILIES:
             _draw_family(panel, [row for row in mine if row["family"] == family], values)
         panel.set(title=name, yscale="log", xlabel="ρ")
-        panel.set_xticks(range(len(values)), [format_fraction(value) for value in values])
+        panel.set_xticks(range(len(values)), [labels.format_fraction(value) for value in values])
         panel.set_xlim(-0.5, len(values) - 0.5)
         panel.tick_params(axis="x", labelsize=8.5)
         _set_decades(panel)
@@ -304,8 +262,8 @@ def draw_sensitivity(result: Result) -> Figure:
     named: dict[str, Any] = {}
     for panel in panels:
         named |= dict(zip(*panel.get_legend_handles_labels()[::-1], strict=True))
-    labels = [f"{policy_of(family).title}: {mark}" for family in FAMILIES for mark in _MARKS]
-    add_legend(figure, panels, free, [named[text] for text in labels if text in named])
+    names = [f"{policy_of(family).title}: {mark}" for family in growth.FAMILIES for mark in _MARKS]
+    style.add_legend(figure, panels, free, [named[text] for text in names if text in named])
     return figure
 
 
@@ -313,15 +271,16 @@ def _draw_family(panel: Any, rows: list[dict[str, Any]], values: list[float]) ->
     if not rows:
         return
     family = rows[0]["family"]
-    colour, title = family_colour(family), policy_of(family).title
+    colour, title = labels.family_colour(family), policy_of(family).title
     at = [values.index(row["rho"]) + _OFFSETS[family] for row in rows]
-    mean = [max(row["mean"], FLOOR) for row in rows]
-    below = [max(row["mean"] - max(row["low"], FLOOR), 0.0) for row in rows]
+    mean = [max(row["mean"], style.FLOOR) for row in rows]
+    below = [max(row["mean"] - max(row["low"], style.FLOOR), 0.0) for row in rows]
     above = [max(row["high"] - row["mean"], 0.0) for row in rows]
     panel.errorbar(at, mean, [below, above], fmt="o", markersize=5, color=colour, linewidth=1.6,
                    label=f"{title}: {_MARKS[0]}")  # fmt: skip
-    panel.plot(at, [max(row["median"], FLOOR) for row in rows], "_", color=colour, markersize=9,
-               markeredgewidth=1.8, alpha=0.75, label=f"{title}: {_MARKS[1]}")  # fmt: skip
+    panel.plot(at, [max(row["median"], style.FLOOR) for row in rows], "_", color=colour,
+               markersize=9, markeredgewidth=1.8, alpha=0.75,
+               label=f"{title}: {_MARKS[1]}")  # fmt: skip
     lowest = min(range(len(rows)), key=mean.__getitem__)
     panel.plot(at[lowest], mean[lowest], "o", markersize=10, markerfacecolor="none",
                markeredgecolor=colour, label=f"{title}: {_MARKS[2]}")  # fmt: skip
@@ -329,13 +288,13 @@ def _draw_family(panel: Any, rows: list[dict[str, Any]], values: list[float]) ->
 
 def _set_decades(panel: Any) -> None:
     """Put ticks at 1, 2 and 5 of each decade where an axis has few decades, else at 1 only."""
-    low, high = widen_limits(*panel.get_ylim())
+    low, high = style.widen_limits(*panel.get_ylim())
     panel.set_ylim(low, high)
     parts = (1.0,) if high / low > 100.0 else (1.0, 2.0, 5.0)
     panel.yaxis.set_major_locator(LogLocator(subs=parts))
     panel.yaxis.set_minor_formatter(NullFormatter())
     panel.grid(axis="y")
-    format_numbers(panel.yaxis)
+    style.format_numbers(panel.yaxis)
 
 
 # Theorem 5's bound beside measured regret
@@ -343,35 +302,37 @@ def _set_decades(panel: Any) -> None:
 _POINTS = 12  # of the bound's line
 
 
-@mpl.rc_context(STYLE)
+@mpl.rc_context(style.STYLE)
 def draw_bounds(result: Result, setting: str | None = None) -> Figure:
     """Draw the bound and the measured mean regret of ω-UCB with ρ = 1 and 1/4, log by log.
 
     ``setting`` is by default the Bernoulli setting with the fewest arms; those of the two policies
     that were played are drawn.
     """
-    played = [slug for slug in _PAIR if any(has_games(result, s, slug) for s in result.settings)]
+    played = [
+        slug for slug in _PAIR if any(games.has_games(result, s, slug) for s in result.settings)
+    ]
     if not played:
         raise InvalidInput(f"neither {' nor '.join(_PAIR)} was played; add one to the run")
-    name = setting or find_bernoulli_setting(result, *played, largest=False)
-    figure, panels, _ = make_grid(len(played), columns=2, height=3.5, sharey=True)
+    name = setting or selection.find_bernoulli_setting(result, *played, largest=False)
+    figure, panels, _ = style.make_grid(len(played), columns=2, height=3.5, sharey=True)
     for panel, slug in zip(panels, played, strict=True):
         _draw_bound(panel, result, name, slug)
     panels[0].margins(y=0.12)  # so that the name of the bound stays below the title
     panels[0].set_ylabel(f"regret on {name} (reward lost, log scale)")
-    format_numbers(panels[0].yaxis)
+    style.format_numbers(panels[0].yaxis)
     return figure
 
 
 def _draw_bound(panel: Any, result: Result, name: str, slug: str) -> None:
     measured, shares, bound = _measured_and_bound(result, name, slug)
-    colour, title = line_styles([slug])[slug][0], format_label(slug)
+    colour, title = labels.line_styles([slug])[slug][0], labels.format_label(slug)
     finite = np.isfinite(bound)
-    panel.plot(shares[finite], bound[finite], color=FAINT, linestyle="--", linewidth=1.6)
+    panel.plot(shares[finite], bound[finite], color=style.FAINT, linestyle="--", linewidth=1.6)
     panel.plot(result.shares, measured, color=colour, linewidth=2.2)
     if finite.any():
         panel.annotate("Theorem 5's bound", (shares[finite][0], bound[finite][0]), (0, 7),
-                       textcoords="offset points", va="bottom", color=FAINT)  # fmt: skip
+                       textcoords="offset points", va="bottom", color=style.FAINT)  # fmt: skip
     if finite[-1] and measured[-1] > 0.0:
         ratio = bound[-1] / measured[-1]
         times = f"{float(f'{ratio:.2g}'):,.0f}" if ratio >= 10.0 else f"{ratio:.2g}"
@@ -381,7 +342,7 @@ def _draw_bound(panel: Any, result: Result, name: str, slug: str) -> None:
     panel.set(title=title, xscale="log", yscale="log", xlabel="share of the budget spent (log)")
     panel.grid(axis="y")
     panel.xaxis.set_minor_formatter(NullFormatter())
-    format_shares(panel.xaxis)
+    style.format_shares(panel.xaxis)
 
 
 def _measured_and_bound(result: Result, setting: str, slug: str) -> tuple[Floats, Floats, Floats]:
@@ -389,23 +350,27 @@ def _measured_and_bound(result: Result, setting: str, slug: str) -> tuple[Floats
 
     The bound takes long to compute and is smooth; it is infinite before the theorem begins.
     """
-    repetitions, curves = regret_by_repetition(result, setting, slug)
+    repetitions, curves = games.regret_by_repetition(result, setting, slug)
     problems = [p for number in repetitions for p in setting_of(setting).problems(int(number))]
     rho = float(getattr(policy_of(slug), "rho", 1.0))
-    rows = rows_of(result, setting, slug)
+    rows = games.rows_of(result, setting, slug)
     optimum = float(result.optimum[rows[result.repetition[rows] == repetitions[0]][0]])
     first = problems[0]  # its optimum tells the budget, in plays of its cheapest arm
     plays = optimum / float((first.reward / first.cost).max()) / float(first.min_cost)
     last = result.shares.size - 1
     some = result.shares[np.unique(np.linspace(0, last, _POINTS).round().astype(int))]
-    return curves.mean(axis=0), some, upper_bounds(problems, rho, some, plays).mean(axis=0)
+    return curves.mean(axis=0), some, growth.upper_bounds(problems, rho, some, plays).mean(axis=0)
 
 
 # regret over the speed of change
 
 _COOL = ("#56B4E9", "#0072B2", "#003f66")  # windows, short to long
 _GREEN = ("#7fd6b8", "#009E73", "#00503a")  # discounts, quick to slow
-_NEVER_FORGET = {RECOMMENDED: "#D55E00", "omega-star-ucb:rho=1": "#E69F00", "bts": GREYS[1]}
+_NEVER_FORGET = {
+    labels.RECOMMENDED: "#D55E00",
+    "omega-star-ucb:rho=1": "#E69F00",
+    "bts": labels.GREYS[1],
+}
 _TITLES = {
     "abrupt": ("All means are redrawn", "changes in the course of the budget"),
     "season": ("Rewards swing as in seasons", "periods in the course of the budget"),
@@ -415,22 +380,22 @@ _TITLES = {
 }
 
 
-@mpl.rc_context(STYLE)
+@mpl.rc_context(style.STYLE)
 def draw_nonstationary(result: Result) -> Figure:
     """Draw the regret share with 95% intervals over the speed of change."""
-    sweeps = find_sweeps(result)
+    sweeps = nonstationary.find_sweeps(result)
     if not sweeps:
         raise InvalidInput(
             "no setting was played at three speeds of change; add C-abrupt-10:changes=0, 1, 2"
         )
-    figure = Figure(figsize=(WIDTH, 5.4), layout="constrained")
+    figure = Figure(figsize=(style.WIDTH, 5.4), layout="constrained")
     panels = figure.subplots(1, len(sweeps), sharey=True, squeeze=False)[0]
     for panel, (change, speeds) in zip(panels, sweeps.items(), strict=True):
         _draw_sweep(panel, result, [one.setting for one in speeds])
         title, words = _TITLES[change]
         panel.set_xticks(range(len(speeds)), [f"{one.amount:g}" for one in speeds])
         panel.set(title=title, xlabel=words, yscale="log")
-        format_shares(panel.yaxis)
+        style.format_shares(panel.yaxis)
         panel.grid(axis="y")
     panels[0].set_ylabel("share of the possible reward lost")
     handles = {line.get_label(): line for p in panels for line in p.get_lines()}
@@ -441,15 +406,18 @@ def draw_nonstationary(result: Result) -> Figure:
 def _draw_sweep(panel: Any, result: Result, settings: Sequence[str]) -> None:
     styles = _sweep_styles(result)
     for order, (slug, (colour, dashes, marker, width)) in enumerate(styles.items()):
-        there = [i for i, setting in enumerate(settings) if has_games(result, setting, slug)]
+        there = [i for i, setting in enumerate(settings) if games.has_games(result, setting, slug)]
         if not there:
             continue
-        bands = [make_band(game_regret_shares(result, settings[i], slug)) for i in there]
+        bands = [
+            style.make_band(nonstationary.game_regret_shares(result, settings[i], slug))
+            for i in there
+        ]
         middle, low, high = (np.array([float(b[j]) for b in bands]) for j in range(3))
         at = np.array(there) + 0.045 * (order - 0.5 * (len(styles) - 1))  # side by side
         panel.plot(
             at, middle, color=colour, linestyle=dashes, marker=marker, markersize=5,
-            linewidth=width, label=format_label(slug), markerfacecolor="white",
+            linewidth=width, label=labels.format_label(slug), markerfacecolor="white",
         )  # fmt: skip
         low = np.maximum(low, 0.2 * middle)  # a logarithmic axis has no 0
         panel.vlines(at, low, high, color=colour, linewidth=1.1, alpha=0.6)
@@ -460,7 +428,9 @@ def _sweep_styles(result: Result) -> dict[str, tuple[str, str, str, float]]:
     played = {s: colour for s, colour in _NEVER_FORGET.items() if s in result.policies}
     styles = {slug: (colour, "-", "o", 2.4) for slug, colour in played.items()}
     for kind, tones, marker in (("sw-", _COOL, "s"), ("d-", _GREEN, "^")):
-        family = [s for s in forgetting_policies(result.policies) if s.startswith(kind)]
+        family = [
+            s for s in nonstationary.forgetting_policies(result.policies) if s.startswith(kind)
+        ]
         for i, slug in enumerate(family):
             styles[slug] = (tones[i % len(tones)], ("--", "-", ":")[i % 3], marker, 1.6)
     return styles

@@ -22,21 +22,8 @@ from bursar.formatting import format_elapsed
 from bursar.paper.analysis.games import FAILED
 from bursar.paper.figures.draw import DrawnFigure
 from bursar.paper.labels import format_label, is_omega, line_styles
-from bursar.paper.report.data import (
-    ReportData,
-    format_amount,
-    format_share,
-    format_value,
-    list_setting_rows,
-)
+from bursar.paper.report import data, tables
 from bursar.paper.report.summary import summarize
-from bursar.paper.report.tables import (
-    count_verdicts,
-    group_claims,
-    make_final_tables,
-    make_matrix,
-    make_speed_rows,
-)
 
 __all__ = ["render_report", "write_report"]
 
@@ -54,7 +41,7 @@ _OVERSPEND = {
 }
 
 
-def write_report(report: ReportData, path: Path) -> Path:
+def write_report(report: data.ReportData, path: Path) -> Path:
     """Write the report, complete or not at all; files in its folder are linked from it."""
     text = render_report(report, path.parent)
     with replace_file(path) as partial:
@@ -62,21 +49,21 @@ def write_report(report: ReportData, path: Path) -> Path:
     return path
 
 
-def render_report(report: ReportData, folder: Path | None = None) -> str:
+def render_report(report: data.ReportData, folder: Path | None = None) -> str:
     """Return the report as HTML, with links to the files in ``folder``, where it will be."""
     result = report.result
-    tables = make_final_tables(result)
+    final = tables.make_final_tables(result)
     return _template().render(
         report=report,
         summary=summarize(report),
         colours={slug: colour for slug, (colour, _) in line_styles(result.policies).items()},
         figures=[_embed(i, figure, folder) for i, figure in enumerate(report.figures, start=1)],
-        verdicts=count_verdicts(report.claims),
-        sections=group_claims(report.claims),
-        settings=list_setting_rows(report),
-        tables=tables,
-        matrix=make_matrix(result, tables),
-        speeds=make_speed_rows(report.timings),
+        verdicts=tables.count_verdicts(report.claims),
+        sections=tables.group_claims(report.claims),
+        settings=data.list_setting_rows(report),
+        tables=final,
+        matrix=tables.make_matrix(result, final),
+        speeds=tables.make_speed_rows(report.timings),
         origin=_describe_origin(report),
         files=_list_files(folder),
         plays=float(result.values[:, -1, 0].sum()),
@@ -94,9 +81,9 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "number": format_value,
-        "percent": format_share,
-        "amount": format_amount,
+        "number": data.format_value,
+        "percent": data.format_share,
+        "amount": data.format_amount,
         "policy": format_label,
     }
     environment.tests["omega"] = is_omega
@@ -156,7 +143,7 @@ def _link(path: Path, folder: Path | None) -> str:
     return quote(there.relative_to(here).as_posix()) if there.is_relative_to(here) else ""
 
 
-def _describe_origin(report: ReportData) -> list[tuple[str, str]]:
+def _describe_origin(report: data.ReportData) -> list[tuple[str, str]]:
     """Return what is needed to judge and repeat the run; what is unknown is left out."""
     run, asked = report.run, report.experiment
     units = [f"{run[key]:,} {key}" for key in ("done", "cached", "failed") if key in run]
@@ -184,10 +171,10 @@ def _describe_origin(report: ReportData) -> list[tuple[str, str]]:
 
 def _format_budget(asked: Mapping[str, Any]) -> str | None:
     if asked.get("budget") is not None:
-        return f"{format_value(asked['budget'])} for each problem"
+        return f"{data.format_value(asked['budget'])} for each problem"
     if asked.get("budget_plays") is None:
         return None
-    return f"{format_value(asked['budget_plays'])} × the mean cost of the cheapest arm"
+    return f"{data.format_value(asked['budget_plays'])} × the mean cost of the cheapest arm"
 
 
 def _format_seconds(seconds: float | None) -> str | None:

@@ -6,16 +6,10 @@ from typing import NamedTuple
 
 from bursar.estimate import Estimate
 from bursar.formatting import join_words
+from bursar.paper.analysis import shares
 from bursar.paper.analysis.compare import Comparison
 from bursar.paper.analysis.games import failed_share
 from bursar.paper.analysis.nonstationary import Sweep, compare_forgetting
-from bursar.paper.analysis.shares import (
-    RegretShares,
-    compare_shares,
-    overall_ratio,
-    regret_ratios,
-    regret_shares,
-)
 from bursar.paper.figures.selection import select_policies
 from bursar.paper.labels import (
     OWN,
@@ -41,12 +35,12 @@ class Summary(NamedTuple):
 
     answer: str
     blocks: list[tuple[str, str]]
-    shares: RegretShares | None
+    shares: shares.RegretShares | None
 
 
 def summarize(report: ReportData) -> Summary:
     """Return the summary of a report."""
-    found = regret_shares(report.result, select_policies(report.result))
+    found = shares.regret_shares(report.result, select_policies(report.result))
     blocks = [
         ("The problem", _explain_problem(report)),
         ("What “lost” means", _explain_loss(report)),
@@ -92,16 +86,16 @@ def _arm(report: ReportData) -> str:
     return "ad" if report.advice else "machine"
 
 
-def _compare_best(found: RegretShares) -> Comparison | None:
+def _compare_best(found: shares.RegretShares) -> Comparison | None:
     """Compare the best policy with the best of another family; the ω policies are one family."""
     families = ["omega" if is_omega(s) else s.partition(":")[0] for s in found.policies]
     best = found.policies[0]
     pairs = zip(found.policies, families, strict=True)
     others = [slug for slug, family in pairs if family != families[0]]
-    return compare_shares(found, best, others[0]) if others else None
+    return shares.compare_shares(found, best, others[0]) if others else None
 
 
-def _answer(report: ReportData, found: RegretShares, duel: Comparison | None) -> str:
+def _answer(report: ReportData, found: shares.RegretShares, duel: Comparison | None) -> str:
     best, share = format_sentence_label(found.policies[0]), format_share(found.shares[0])
     if duel is None:
         return f"{best} lost {share} of what was possible, on average."
@@ -123,7 +117,7 @@ def _is_certain(duel: Comparison) -> bool:
     return duel.high < 0.0 and duel.verdict == "lower"
 
 
-def _describe_ranking(found: RegretShares) -> str:
+def _describe_ranking(found: shares.RegretShares) -> str:
     best, worst = found.policies[0], found.policies[-1]
     settings = len(found.settings)
     where = "one setting" if settings == 1 else f"{settings} settings"
@@ -140,7 +134,7 @@ def _describe_ranking(found: RegretShares) -> str:
     )
 
 
-def _describe_certainty(found: RegretShares, duel: Comparison) -> str:
+def _describe_certainty(found: shares.RegretShares, duel: Comparison) -> str:
     times = duel.repetitions
     if times < 2:
         return "Each game was played only once, so chance and skill cannot be separated."
@@ -156,7 +150,7 @@ def _describe_certainty(found: RegretShares, duel: Comparison) -> str:
     return f"{text} No difference at all is possible, too: more repetitions are needed."
 
 
-def _describe_failures(report: ReportData, found: RegretShares, duel: Comparison) -> str:
+def _describe_failures(report: ReportData, found: shares.RegretShares, duel: Comparison) -> str:
     """Return how often the two stayed on a wrong arm, which a mean hides."""
     one, other = (
         sum(failed_share(report.result, setting, slug) for setting in found.settings)
@@ -214,7 +208,7 @@ def _join_speeds(speeds: list[float]) -> str:
 
 def describe_ratios(result: Result) -> list[str]:
     """Return a line for each setting, and one for all together."""
-    found = regret_ratios(result, OWN, RECOMMENDED)
+    found = shares.regret_ratios(result, OWN, RECOMMENDED)
     if not found:
         return []
     names = f"{format_short_label(OWN)} over that of {format_short_label(RECOMMENDED)}"
@@ -223,7 +217,7 @@ def describe_ratios(result: Result) -> list[str]:
         f" 95th percentile {_format_ratio(row.tail)}"
         for row in found
     ]
-    overall = f"{'geometric mean':<16} mean {_format_ratio(overall_ratio(found))}"
+    overall = f"{'geometric mean':<16} mean {_format_ratio(shares.overall_ratio(found))}"
     return [f"Regret of {names}, with 95% intervals:", *lines, overall]
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bursar.paper.analysis.games import failed_share, final_regret, has_games, played_settings
+from bursar.paper.analysis import games
 from bursar.paper.analysis.permutation import bootstrap_interval
 from bursar.paper.analysis.shares import shares_by_repetition
 from bursar.paper.figures.comparison import seconds_per_million
@@ -45,9 +45,9 @@ def make_final_tables(result: Result) -> dict[str, list[FinalRow]]:
     """Return the rows of each setting, best mean first."""
     shares, played = shares_by_repetition(result)
     tables: dict[str, list[FinalRow]] = {}
-    for setting in played_settings(result):
-        here = [slug for slug in result.policies if has_games(result, setting, slug)]
-        regret = {slug: final_regret(result, setting, slug) for slug in here}
+    for setting in games.played_settings(result):
+        here = [slug for slug in result.policies if games.has_games(result, setting, slug)]
+        regret = {slug: games.final_regret(result, setting, slug) for slug in here}
         least = min(values.mean() for values in regret.values())
         rows = []
         for slug, values in regret.items():
@@ -59,7 +59,7 @@ def make_final_tables(result: Result) -> dict[str, list[FinalRow]]:
                     interval=bootstrap_interval(values) if values.size > 1 else None,
                     median=float(np.median(values)),
                     regret_share=float(shares[where][played[where]].mean()),
-                    failed=failed_share(result, setting, slug),
+                    failed=games.failed_share(result, setting, slug),
                     best=bool(values.mean() == least),
                 )
             )
