@@ -140,12 +140,12 @@ def test_the_paper_at_a_glance(tmp_path):
         (["reproduce", "--quick", "--full"], "give --quick or --full, not both"),
         (
             ["reproduce", "--all-policies"],
-            "--all-policies goes with --full; --quick has the main ones",
+            "--all-policies requires --full; --quick plays the main policies only",
         ),
         (["run"], "give either an experiment as a TOML file or an ad export with --ads FILE"),
         (
             ["run", "--ads", "x.csv"],
-            "give --budget: the money for each campaign, as in --budget 500",
+            "give the budget of each campaign, as in --budget 500",
         ),
         (
             ["reproduce", "--dask", "tcp://x", "--jobs", "2"],

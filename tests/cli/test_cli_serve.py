@@ -20,8 +20,8 @@ import pytest
 from postgres_server import database, postgres  # noqa: F401  fixtures
 
 from bursar.campaign import Campaign
-from bursar.cli import server as connection
-from bursar.cli.server import bound, shown_address
+from bursar.cli import server as server_module
+from bursar.cli.server import format_address, open_listener
 from bursar.errors import InvalidInput
 from bursar.service.keys import SCOPES
 
@@ -124,7 +124,7 @@ NEW = {"name": "llm", "budget": "1.00", "arms": [{"key": "small", "max_cost": "0
 def test_the_first_key_is_printed_once_and_works(serve, tmp_path):
     server = serve().started()
     [token] = TOKEN.findall(server.printed)
-    assert "shown this once" in server.printed
+    assert "shown only once" in server.printed
     assert server.get("/readyz") == (200, {"status": "ready"})
     assert server.call("POST", "/v1/campaigns", NEW, token)[0] == 201
     status, decision = server.call("POST", "/v1/campaigns/llm/decisions", {"id": "d17"}, token)
@@ -197,7 +197,7 @@ def test_a_taken_port_is_refused_and_no_key_is_wasted(serve):
         server = serve(port=port)
         assert server.ended() == 2
         [line] = server.err
-        assert f"port {port} of 127.0.0.1 is taken" in line
+        assert f"Port {port} is in use" in line
     assert TOKEN.findall(serve().started().printed), "the first key is still to be had"
 
 
@@ -330,12 +330,12 @@ def test_the_demo_moves_by_itself(serve, tmp_path):
 
 
 def test_an_address_is_shown_as_it_can_be_clicked():
-    with bound("127.0.0.1", 0) as listener:
+    with open_listener("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
-        assert shown_address("localhost", listener) == f"http://localhost:{port}"
-        assert shown_address("::1", listener) == f"http://[::1]:{port}"
-        with pytest.raises(InvalidInput, match=f"port {port} of 127.0.0.1 is taken"):
-            bound("127.0.0.1", port)
+        assert format_address("localhost", listener) == f"http://localhost:{port}"
+        assert format_address("::1", listener) == f"http://[::1]:{port}"
+        with pytest.raises(InvalidInput, match=f"Port {port} is in use"):
+            open_listener("127.0.0.1", port)
 
 
 def test_every_scope_has_a_word_in_the_help():
@@ -377,13 +377,13 @@ def test_a_request_that_never_becomes_whole_is_hung_up_on(monkeypatch):
         def __init__(self, since):
             self.reading_since, self.transport = since, Transport()
 
-    monkeypatch.setattr(connection, "_SWEEP", 0.01)
+    monkeypatch.setattr(server_module, "_SWEEP_SECONDS", 0.01)
     now = time.monotonic()
     slow, quick, idle = Line(now - 31), Line(now), Line(None)
 
     async def look():
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(connection.close_idle_connections({slow, quick, idle}), 0.3)
+            await asyncio.wait_for(server_module.close_slow_connections({slow, quick, idle}), 0.3)
 
     asyncio.run(look())
     assert [one.transport.closed for one in (slow, quick, idle)] == [True, False, False]
@@ -408,7 +408,7 @@ def test_a_demo_does_not_open_the_ledger_of_others(serve):
     server = serve("--demo")
     assert server.process.wait(PATIENCE) == 2
     server.ended()
-    assert "a demo lets everybody in" in "".join(server.err)
+    assert "a demo needs no key" in "".join(server.err)
     assert "Traceback" not in "".join(server.err)
 
 

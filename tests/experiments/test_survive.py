@@ -101,7 +101,7 @@ def test_ctrl_c_finishes_what_runs_and_the_same_command_goes_on(grid, tmp_path):
     assert process.returncode == 130, errors
     assert "finishing what runs; Ctrl-C again stops at once" in errors
     kept = parts(out)
-    assert f"stopped: {kept} of 120 units are kept; the same command goes on from there" in errors
+    assert f"stopped: {kept} of 120 units are stored; run the same command again" in errors
     assert not (out / "report.html").exists()
     code, printed, errors = finished(grid, out, "--json")
     assert code == 0, errors

@@ -373,6 +373,6 @@ def test_all_scopes_some_campaigns_and_an_end(shell):
 def test_commands_say_what_is_wrong(shell):
     assert "no scope 'asj'; did you mean 'ask'?" in shell("create", "--scope", "asj", code=2)
     said = shell("create", "--scope", "ask", "--expires", "soon", code=2)
-    assert "a span is a whole number and s, m, h or d, as in 90d, got 'soon'" in said
+    assert "a time span must be a number and s, m, h or d, as in 90d, got 'soon'" in said
     shell("create", "--scope", "ask")
     assert "no key 'nobody'" in shell("revoke", "nobody", code=2)

@@ -225,7 +225,10 @@ def test_the_commands_say_what_they_would_run(tmp_path, monkeypatch):
     whole = typed("reproduce", "--less-regret", *words)
     assert whole.exit_code == 0, whole.output
     assert json.loads(whole.stdout)["units"] == 2 * 9
-    assert "FB-Br and FB-Bt are left out: give the Facebook ads with --data" in whole.stderr
+    assert (
+        "FB-Br and FB-Bt are left out; to include them, give the Facebook ads with --data"
+        in whole.stderr
+    )
 
 
 @pytest.mark.parametrize(

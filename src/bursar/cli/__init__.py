@@ -17,7 +17,7 @@ import typer
 from bursar.cli.campaign import app as campaign_app
 from bursar.cli.keys import app as keys_app
 from bursar.cli.output import AsJSON
-from bursar.cli.serve import serve_command
+from bursar.cli.storage import Storage
 from bursar.errors import BursarError, InvalidInput
 from bursar.extras import import_extra
 from bursar.simulation import BUDGET_PLAYS
@@ -26,7 +26,7 @@ from bursar.version import __version__
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    help="bursar: spend a budget well.",
+    help="bursar: make the best use of a budget.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -35,14 +35,13 @@ data = typer.Typer(help="Check and store data sets that you downloaded.", no_arg
 app.add_typer(data, name="data")
 app.add_typer(campaign_app, name="campaign")
 app.add_typer(keys_app, name="keys")
-app.command("serve")(serve_command)
 
 
 def main() -> None:
-    """Run the command line; an error of bursar's is one line on stderr and exit code 2."""
+    """Run the command line; a BursarError becomes one line on stderr and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that has no ω shows a ?
+            stream.reconfigure(errors="replace")  # a terminal without ω shows ?
     try:
         app()
     except BursarError as error:
@@ -67,7 +66,7 @@ def root(
         typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """bursar: spend a budget well."""
+    """bursar: make the best use of a budget."""
 
 
 @app.command()
@@ -193,34 +192,16 @@ def reproduce(
     as_json: AsJSON = False,
 ) -> None:
     """Run the paper's evaluation, draw its figures, check its claims, and write a report."""
-    grids = import_extra("bursar.cli.reproduce")
-    if changing + less_regret + families > 1:
-        raise InvalidInput(
-            "--changing, --less-regret and --families exclude each other; give one of them"
-        )
-    if (changing or families) and (full or all_policies or data is not None):
-        which = "--changing" if changing else "--families"
-        raise InvalidInput(
-            f"{which} cannot be combined with --full, --all-policies or --data; only with --quick"
-        )
-    if less_regret and (full or all_policies):
-        raise InvalidInput(
-            "--less-regret cannot be combined with --full or --all-policies; only with --quick"
-        )
-
-    def options(name: str) -> Any:
-        folder = out or Path("bursar-results") / name
-        return grids.RunOptions(folder, jobs, dask, dry_run, rerun_failed, force, as_json)
-
-    if changing:
-        grids.reproduce_changing(quick, repetitions, seed, options)
-    elif less_regret:
-        grids.reproduce_less_regret(quick, data, repetitions, seed, options)
-    elif families:
-        grids.reproduce_families(quick, repetitions, seed, options)
-    else:
-        what = grids.paper_experiment(quick, full, all_policies, data, repetitions, seed)
-        grids.run_experiment(what, options(what.name))
+    module = import_extra("bursar.cli.reproduce")
+    options = module.RunOptions(
+        out=out, jobs=jobs, dask=dask, dry_run=dry_run, rerun_failed=rerun_failed, force=force,
+        as_json=as_json,
+    )  # fmt: skip
+    variants = {"--changing": changing, "--less-regret": less_regret, "--families": families}
+    module.reproduce_command(
+        options, quick=quick, full=full, all_policies=all_policies, variants=variants, data=data,
+        repetitions=repetitions, seed=seed,
+    )  # fmt: skip
 
 
 @app.command()
@@ -269,21 +250,20 @@ def run(
         raise InvalidInput(
             "give either an experiment as a TOML file or an ad export with --ads FILE"
         )
-    grids = import_extra("bursar.cli.reproduce")
-    changes = grids.ExperimentOverrides(policy, repetitions, seed, budget)
-
-    def options(name: str) -> Any:
-        folder = out or Path("bursar-results") / name
-        return grids.RunOptions(folder, jobs, dask, dry_run, rerun_failed, force, as_json)
-
+    module = import_extra("bursar.cli.reproduce")
+    changes = module.ExperimentOverrides(policy, repetitions, seed, budget)
+    options = module.RunOptions(
+        out=out, jobs=jobs, dask=dask, dry_run=dry_run, rerun_failed=rerun_failed, force=force,
+        as_json=as_json,
+    )  # fmt: skip
     if file is not None:
-        grids.run_file(file, changes, options)
-    else:
-        columns = grids.ColumnOptions(
-            group=group, arm=arm, clicks=clicks, cost=cost, reward=reward, decimal=decimal,
-            money=money, blank_is_zero=blank_is_zero, prize=prize, model=model,
-        )  # fmt: skip
-        grids.run_ads(ads, columns, changes, options)
+        module.run_file(file, changes, options)
+        return
+    columns = module.ColumnOptions(
+        group=group, arm=arm, clicks=clicks, cost=cost, reward=reward, decimal=decimal,
+        money=money, blank_is_zero=blank_is_zero, prize=prize, model=model,
+    )  # fmt: skip
+    module.run_ads(ads, columns, changes, options)
 
 
 @app.command()
@@ -338,3 +318,44 @@ def compare(
 ) -> None:
     """Show two results folders side by side: regret, failures, claims, and how they were made."""
     import_extra("bursar.cli.reproduce").compare_command(one, other, as_json)
+
+
+@app.command()
+def serve(
+    host: Annotated[
+        str, typer.Option(envvar="BURSAR_HOST", help="The address; by default only this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(envvar="BURSAR_PORT", min=0, max=65535, help="The port; 0 for any free one."),
+    ] = 8321,
+    storage: Storage = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="BURSAR_ALLOW_HOST",
+            help="A host name that requests may use, as in bursar.example; repeat for more.",
+        ),
+    ] = None,
+    log_level: Annotated[
+        str, typer.Option(envvar="BURSAR_LOG_LEVEL", help="debug, info, warning or error.")
+    ] = "info",
+    reports: Annotated[
+        Path | None, typer.Option(help="A folder with reports of bursar reproduce to show.")
+    ] = None,
+    rate: Annotated[
+        float, typer.Option(min=0, help="Requests per second and key; 0 for no limit.")
+    ] = 0.0,
+    secure_cookies: Annotated[
+        bool,
+        typer.Option("--secure-cookies", help="Send cookies over HTTPS only, as behind a proxy."),
+    ] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Serve simulated campaigns, to try the dashboard.")
+    ] = False,
+) -> None:
+    """Serve campaigns over HTTP; Ctrl-C or SIGTERM completes pending requests, then stops."""
+    import_extra("bursar.cli.server", "service").run_server(
+        storage, log_level, demo, host=host, port=port, allowed_hosts=tuple(allow_host or ()),
+        reports=reports, rate=rate, secure_cookies=secure_cookies,
+    )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Simulated campaigns for ``bursar serve --demo``: they spend, so that there is much to see.
+"""Simulated campaigns for ``bursar serve --demo``, so that the dashboard has much to show.
 
-Language models of different price and skill answer questions, and ads bring sales that are known
-only later. Some rewards come late, some answers never, a few cost more than was held. The hours
-before the start are simulated in a moment, with a clock that runs as it likes.
+Language models of different price and skill answer questions, and ads earn sales that are known
+only later. Some rewards arrive late, some answers never, and a few cost more than their hold. The
+hours before the start are simulated in a moment, with a clock that is set by hand.
 """
 
 from __future__ import annotations
@@ -11,85 +11,91 @@ import asyncio
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from bursar.campaign import Campaign, Decision
 from bursar.campaign.commands import ask_command, tell_command
-from bursar.errors import BudgetExhausted, BursarError
+from bursar.campaign.creation import open_store
+from bursar.errors import BudgetExhausted, BursarError, InvalidInput
+from bursar.service.keys import Keys
 from bursar.service.service import Service
 
-__all__ = ["WORLDS", "DemoSimulation", "DemoWorld"]
+__all__ = ["DemoCampaign", "DemoSimulation"]
 
-# ==== cli.world
-# What is true in a demo: what arms really cost and bring, which campaigns have to find out.
+_OVERRUN_SHARE = 1 / 300  # of the costs are above the maximum of their arm
+_LOST_SHARE, _LATE_SHARE = 1 / 400, 0.15  # of the answers never come; of the rewards come late
+_HISTORY_SECONDS = 3 * 3600.0  # before the start that are simulated
+_BATCH = 10  # asks of those hours that share a commit
+_TOP_UP_SECONDS = 20.0  # between the end of a budget and its rise
 
-_OVER = 1 / 300  # share of costs that are above the most an arm should cost
+
+class _DemoArm(NamedTuple):
+    """What the policy has to find out about an arm, and the maximum cost that it knows."""
+
+    mean_cost: float
+    max_cost: str
+    success: float  # probability
 
 
-@dataclass(frozen=True)
-class DemoWorld:
-    """A campaign and how its arms really are: mean cost, most it can cost, chance of a success."""
+@dataclass(frozen=True, kw_only=True)
+class DemoCampaign:
+    """A campaign and the true costs and rewards of its arms."""
 
     name: str
     budget: str
     currency: str
     exponent: int
     policy: str
-    arms: Mapping[str, tuple[float, str, float]]
-    pace: float  # asks a second
+    arms: Mapping[str, _DemoArm]
+    pace: float  # asks per second
     delay: tuple[float, float]  # seconds until a late reward
     history: int  # asks before the start
-    rules: Mapping[str, Any] = field(default_factory=dict)
+    rules: Mapping[str, Any]
 
-    def cost(self, arm: str, chance: random.Random) -> str:
-        """Return what a play of an arm costs."""
-        mean, most, _ = self.arms[arm]
-        top = float(most)
-        if chance.random() < _OVER:
-            drawn = top * chance.uniform(1.02, 1.3)  # billed more than anybody expected
+    def draw_cost(self, arm: str, rng: random.Random) -> str:
+        """Return the cost of a play."""
+        most = float(self.arms[arm].max_cost)
+        if rng.random() < _OVERRUN_SHARE:
+            cost = most * rng.uniform(1.02, 1.3)
         else:
-            drawn = min(top, chance.gammavariate(4.0, mean / 4.0))
-        return str(Decimal(drawn).quantize(Decimal(1).scaleb(-self.exponent)))
+            cost = min(most, rng.gammavariate(4.0, self.arms[arm].mean_cost / 4.0))
+        return str(Decimal(cost).quantize(Decimal(1).scaleb(-self.exponent)))
 
-    def reward(self, arm: str, chance: random.Random) -> float:
-        """Return what a play of an arm brings."""
-        return float(chance.random() < self.arms[arm][2])
+    def draw_reward(self, arm: str, rng: random.Random) -> float:
+        """Return the reward of a play."""
+        return float(rng.random() < self.arms[arm].success)
 
 
-WORLDS = (
-    DemoWorld(
-        "assistant", "12.00", "USD", 6, "omega-star-ucb:rho=0.25",
-        {
-            "tiny": (0.0006, "0.003", 0.12), "small": (0.0018, "0.008", 0.74),
-            "medium": (0.0065, "0.03", 0.84), "large": (0.021, "0.09", 0.91),
-            "thinking": (0.046, "0.2", 0.95),
+_CAMPAIGNS = (
+    DemoCampaign(
+        name="assistant", budget="12.00", currency="USD", exponent=6,
+        policy="omega-star-ucb:rho=0.25",
+        arms={
+            "tiny": _DemoArm(0.0006, "0.003", 0.12), "small": _DemoArm(0.0018, "0.008", 0.74),
+            "medium": _DemoArm(0.0065, "0.03", 0.84), "large": _DemoArm(0.021, "0.09", 0.91),
+            "thinking": _DemoArm(0.046, "0.2", 0.95),
         },
-        6.0, (15.0, 60.0), 1500, {"hold_ttl": 1800.0, "overruns": 0},
+        pace=6.0, delay=(15.0, 60.0), history=1500, rules={"hold_ttl": 1800.0, "overruns": 0},
     ),
-    DemoWorld(
-        "ads", "900.00", "EUR", 2, "bts",
-        {
-            "search": (0.62, "0.95", 0.12), "video": (0.38, "0.60", 0.035),
-            "banner": (0.09, "0.15", 0.012), "social": (0.21, "0.40", 0.05),
+    DemoCampaign(
+        name="ads", budget="900.00", currency="EUR", exponent=2, policy="bts",
+        arms={
+            "search": _DemoArm(0.62, "0.95", 0.12), "video": _DemoArm(0.38, "0.60", 0.035),
+            "banner": _DemoArm(0.09, "0.15", 0.012), "social": _DemoArm(0.21, "0.40", 0.05),
         },
-        1.2, (30.0, 120.0), 400, {"hold_ttl": 1800.0, "overruns": 0, "explore": 0.05},
+        pace=1.2, delay=(30.0, 120.0), history=400,
+        rules={"hold_ttl": 1800.0, "overruns": 0, "explore": 0.05},
     ),
 )  # fmt: skip
 
 
-_HISTORY = 3 * 3600.0  # seconds before the start that are simulated
-_TOGETHER = 10  # asks of those hours that share a commit
-_TOP_UP = 20.0  # seconds between the end of a budget and its rise
-_STUCK, _LATE = 1 / 400, 0.15  # shares of answers that never come, and whose reward comes late
+class _ManualClock:
+    """A clock that stands still until it is set; it starts in the past."""
 
-
-class _Past:
-    """A clock of hours that are over: it stands where it was put."""
-
-    def __init__(self, seconds: float) -> None:
-        self.now = time.time_ns() // 1000 - round(seconds * 1e6)
+    def __init__(self, seconds_ago: float) -> None:
+        self.now = time.time_ns() // 1000 - round(seconds_ago * 1e6)
 
     def wall(self) -> int:
         return self.now
@@ -98,96 +104,113 @@ class _Past:
         return self.now
 
     def boot(self) -> str:
-        return ""  # of no machine
+        return ""  # the clock belongs to no machine
 
 
 class DemoSimulation:
-    """The campaigns of a demo: what came before it, and what goes on."""
+    """The campaigns of a demo: their history, and the requests that continue it."""
 
     def __init__(self, storage: str, seed: int = 7) -> None:
-        self._chance = random.Random(seed)
-        for world in WORLDS:
-            self._begin(world, storage)
+        _check_ledger(storage)
+        self._rng = random.Random(seed)
+        for demo in _CAMPAIGNS:
+            self._create(demo, storage)
 
-    def _begin(self, world: DemoWorld, storage: str) -> None:
-        clock = _Past(_HISTORY)
-        arms = {key: most for key, (_, most, _) in world.arms.items()}
+    def _create(self, demo: DemoCampaign, storage: str) -> None:
+        clock = _ManualClock(_HISTORY_SECONDS)
         campaign = Campaign(
-            world.name, world.budget, arms, world.policy, storage=storage,
-            currency=world.currency, exponent=world.exponent, clock=clock, **world.rules,
+            demo.name, demo.budget, {key: arm.max_cost for key, arm in demo.arms.items()},
+            demo.policy, storage=storage, currency=demo.currency, exponent=demo.exponent,
+            clock=clock, **demo.rules,
         )  # fmt: skip
         try:
-            if campaign.status().asks == 0:  # a storage that was given may have it already
-                self._live_through(world, campaign, clock)
+            if campaign.status().asks == 0:  # a given storage may have it already
+                self._simulate_history(demo, campaign, clock)
         finally:
             campaign.close()
 
-    def _live_through(self, world: DemoWorld, campaign: Campaign, clock: _Past) -> None:
-        chance, rounds = self._chance, world.history // _TOGETHER
+    def _simulate_history(
+        self, demo: DemoCampaign, campaign: Campaign, clock: _ManualClock
+    ) -> None:
+        rng, rounds = self._rng, demo.history // _BATCH
         for left in reversed(range(rounds)):
-            asked = campaign.ask(_TOGETHER)
-            clock.now += round(_HISTORY * 1e6 / rounds)
+            asked = campaign.ask(_BATCH)
+            clock.now += round(_HISTORY_SECONDS * 1e6 / rounds)
             lost = left in (rounds // 10, rounds // 20)  # recent enough to be still held
             campaign.tell_many(
                 [
                     {
                         "decision": one.id,
-                        "cost": world.cost(one.arm, chance),
-                        "reward": world.reward(one.arm, chance),
+                        "cost": demo.draw_cost(one.arm, rng),
+                        "reward": demo.draw_reward(one.arm, rng),
                     }
                     for one in asked[lost:]
                 ]
             )
 
     async def run(self, service: Service) -> None:
-        """Go on asking and telling until cancelled."""
-        await asyncio.gather(*(self._play(service, world) for world in WORLDS))
+        """Ask and tell until cancelled."""
+        await asyncio.gather(*(self._play(service, demo) for demo in _CAMPAIGNS))
 
-    async def _play(self, service: Service, world: DemoWorld) -> None:
-        waiting: set[asyncio.Task[None]] = set()
+    async def _play(self, service: Service, demo: DemoCampaign) -> None:
+        answers: set[asyncio.Task[None]] = set()
         while True:
-            await asyncio.sleep(self._chance.expovariate(world.pace))
+            await asyncio.sleep(self._rng.expovariate(demo.pace))
             try:
-                decision: Decision = await service.submit(world.name, ask_command())
+                decision: Decision = await service.submit(demo.name, ask_command())
                 service.metrics.count_asks("granted")
             except BudgetExhausted:
-                await asyncio.sleep(_TOP_UP)
-                await self._top_up(service, world)
+                await asyncio.sleep(_TOP_UP_SECONDS)
+                await self._top_up(service, demo)
                 continue
-            except BursarError:  # paused by somebody who looks, or the end is near
+            except BursarError:  # paused by a visitor, or the server stops
                 await asyncio.sleep(1.0)
                 continue
-            task = asyncio.create_task(self._answer(service, world, decision))
-            waiting.add(task)
-            task.add_done_callback(waiting.discard)
+            task = asyncio.create_task(self._answer(service, demo, decision))
+            answers.add(task)
+            task.add_done_callback(answers.discard)
 
-    async def _answer(self, service: Service, world: DemoWorld, decision: Decision) -> None:
-        chance = self._chance
-        if chance.random() < _STUCK:
-            return  # lost: its hold stays until it lapses
-        await asyncio.sleep(chance.uniform(0.2, 3.0))
-        config = (await service.find_campaign(world.name)).config
-        cost, reward = world.cost(decision.arm, chance), world.reward(decision.arm, chance)
-        late = chance.random() < _LATE
+    async def _answer(self, service: Service, demo: DemoCampaign, decision: Decision) -> None:
+        rng = self._rng
+        if rng.random() < _LOST_SHARE:
+            return  # its hold stays until it lapses
+        await asyncio.sleep(rng.uniform(0.2, 3.0))
+        config = (await service.find_campaign(demo.name)).config
+        cost, reward = demo.draw_cost(decision.arm, rng), demo.draw_reward(decision.arm, rng)
+
+        async def report(cost: str | None, reward: float | None, outcome: str) -> None:
+            command = tell_command(config, decision, cost, reward)
+            await service.submit(demo.name, command, urgent=True)
+            service.metrics.count_outcomes(outcome)
+
+        late = rng.random() < _LATE_SHARE
         try:
-            first = None if late else reward
-            await service.submit(
-                world.name, tell_command(config, decision, cost, first), urgent=True
-            )  # fmt: skip
-            service.metrics.count_outcomes("settled")
+            await report(cost, None if late else reward, "settled")
             if late:
-                await asyncio.sleep(chance.uniform(*world.delay))
-                await service.submit(
-                    world.name, tell_command(config, decision, None, reward), urgent=True
-                )
-                service.metrics.count_outcomes("rewarded")
+                await asyncio.sleep(rng.uniform(*demo.delay))
+                await report(None, reward, "rewarded")
         except BursarError:
-            return  # voided by somebody who looks, or the end is near
+            return  # voided by a visitor, or the server stops
 
-    async def _top_up(self, service: Service, world: DemoWorld) -> None:
-        campaign = await service.find_campaign(world.name)
-        more = (await service.run_in_thread(campaign.status)).budget + Decimal(world.budget)
+    async def _top_up(self, service: Service, demo: DemoCampaign) -> None:
+        campaign = await service.find_campaign(demo.name)
+        more = (await service.run_in_thread(campaign.status)).budget + Decimal(demo.budget)
         try:
-            await service.change(world.name, campaign.set_budget, more, by="demo")
+            await service.change(demo.name, campaign.set_budget, more, by="demo")
         except BursarError:
             return
+
+
+def _check_ledger(url: str) -> None:
+    """Raise InvalidInput for a ledger with other campaigns or keys: a demo needs no key."""
+    store = open_store(url)
+    try:
+        others = set(store.names()) - {demo.name for demo in _CAMPAIGNS}
+        if others or not Keys(store).is_empty():
+            raise InvalidInput(
+                "a demo needs no key, so it must have its own ledger; this one contains"
+                f" {', '.join(sorted(others)[:3]) or 'keys'}. Omit --storage and BURSAR_STORAGE,"
+                " or give a new file"
+            )
+    finally:
+        store.close()

@@ -1,10 +1,11 @@
-"""What commands print: tables and JSON to stdout, progress to stderr."""
+"""How commands print their results to stdout: as tables, plain lines or JSON."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,6 @@ from bursar.formatting import to_plain
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from bursar.campaign import ArmView, Campaign, Decision
     from bursar.estimate import Estimate
@@ -24,8 +24,8 @@ __all__ = [
     "campaign_facts",
     "console",
     "decision_facts",
-    "new_table",
     "print_json",
+    "print_table",
     "show_arms",
     "show_campaign",
     "show_campaigns",
@@ -38,35 +38,39 @@ AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 
 
 def console() -> Console:
-    """Return the console of stdout; a pipe gets 160 columns so that no table is cut.
+    """Return a console for plain text on stdout; a pipe gets 160 columns so that no table is cut.
 
-    Rich is imported on first use, so that commands that print plain lines start faster.
+    Rich is imported here, so that commands that print only lines start faster.
     """
-    found: Console = import_module("rich.console").Console(
-        width=None if sys.stdout.isatty() else 160
+    width = None if sys.stdout.isatty() else 160
+    made: Console = import_module("rich.console").Console(
+        width=width, highlight=False, markup=False
     )
-    return found
+    return made
 
 
-def new_table(*columns: str, left: tuple[str, ...] = ()) -> Table:
-    """Make a plain table; columns named in ``left`` are left-aligned, the others right-aligned."""
-    table: Table = import_module("rich.table").Table(box=None, header_style="bold", pad_edge=False)
+def print_table(
+    columns: Sequence[str], rows: Iterable[Iterable[str]], left: Sequence[str] = ()
+) -> None:
+    """Print a table; columns named in ``left`` are left-aligned, the others right-aligned."""
+    table = import_module("rich.table").Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
-        justify: Any = "left" if column in left else "right"
-        table.add_column(column, justify=justify, overflow="fold")
-    return table
+        table.add_column(column, justify="left" if column in left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
 
 
 def print_json(data: Any) -> None:
-    """Print valid JSON: infinities as text, because JSON has no number for them."""
-    typer.echo(json.dumps(_valid(data), indent=2, ensure_ascii=False, allow_nan=False))
+    """Print JSON, with infinities as text because JSON has no number for them."""
+    typer.echo(json.dumps(_replace_infinities(data), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def _valid(data: Any) -> Any:
+def _replace_infinities(data: Any) -> Any:
     if isinstance(data, dict):
-        return {key: _valid(value) for key, value in data.items()}
+        return {key: _replace_infinities(value) for key, value in data.items()}
     if isinstance(data, list):
-        return [_valid(value) for value in data]
+        return [_replace_infinities(value) for value in data]
     return str(data) if isinstance(data, float) and not math.isfinite(data) else data
 
 
@@ -121,7 +125,7 @@ def show_campaign(campaign: Campaign, as_json: bool) -> None:
     lines = {
         facts["name"]: facts["state"],
         **{name: facts[name] + currency for name in _MONEY},
-        "open": f"{facts['open']:,} of {facts['asks']:,} decisions wait for an outcome",
+        "open": f"{facts['open']:,} of {facts['asks']:,} decisions await an outcome",
         "reward": f"{facts['reward']:,.6g}",
         "arms": ", ".join(
             f"{key} ≤ {arm['max_cost']}"
@@ -146,11 +150,9 @@ def show_campaigns(campaigns: list[Campaign], as_json: bool) -> None:
         print_json(rows)
         return
     columns = ("name", "state", *_MONEY[:4], "currency", "open", "asks", "policy")
-    table = new_table(*columns, left=("name", "state", "currency", "policy"))
-    for row in rows:
-        cells = row | {"policy": row["rules"]["policy"]}
-        table.add_row(*(str(cells[column]) for column in columns))
-    console().print(table, highlight=False, markup=False)
+    full = (row | {"policy": row["rules"]["policy"]} for row in rows)
+    cells = ((str(row[column]) for column in columns) for row in full)
+    print_table(columns, cells, left=("name", "state", "currency", "policy"))
 
 
 def show_decisions(decisions: list[Decision], as_json: bool, batch: bool = False) -> None:
@@ -184,16 +186,17 @@ def show_arms(arms: list[ArmView], as_json: bool) -> None:
         return
     means = ("reward", "cost", "reward per cost")
     columns = ("arm", "state", "hold", "spent", "asks", "open", "plays", *means, "overruns")
-    table = new_table(*columns, left=("arm", "state"))
-    for arm in arms:
-        counts = (f"{count:,}" for count in (arm.asks, arm.open, arm.plays))
-        estimates = (_interval(one) for one in (arm.reward, arm.cost, arm.ratio))
-        hold, spent = (f"{amount:f}" for amount in (arm.hold, arm.spent))
-        table.add_row(arm.key, arm.state, hold, spent, *counts, *estimates, str(arm.overruns))
-    console().print(table, highlight=False, markup=False)
+    print_table(columns, map(_arm_cells, arms), left=("arm", "state"))
 
 
-def _interval(one: Estimate | None) -> str:
+def _arm_cells(arm: ArmView) -> list[str]:
+    counts = (f"{count:,}" for count in (arm.asks, arm.open, arm.plays))
+    estimates = (_format_estimate(one) for one in (arm.reward, arm.cost, arm.ratio))
+    hold, spent = (f"{amount:f}" for amount in (arm.hold, arm.spent))
+    return [arm.key, arm.state, hold, spent, *counts, *estimates, str(arm.overruns)]
+
+
+def _format_estimate(one: Estimate | None) -> str:
     return "-" if one is None else f"{one.value:.4g} ({one.low:.4g} … {one.high:.4g})"
 
 

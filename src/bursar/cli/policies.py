@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.cli.output import console, new_table, print_json
+from bursar.cli.output import console, print_json, print_table
 from bursar.errors import InvalidParameter
 from bursar.jit.rng import new_stream
 from bursar.policies import POLICIES, Policy
@@ -16,7 +16,7 @@ from bursar.policies import policy as policy_of
 __all__ = ["policies_command", "policy_card", "policy_command", "policy_facts"]
 
 _DRAWS = 1000
-_MOST = 20
+_SET_LIMIT = 20  # arms of a round that the example can show
 _BUDGET, _MIN_COST = 200.0, 0.1
 # three arms after 100 plays: expensive and good, cheap and fair, rarely played
 _N = np.array([50, 40, 10])
@@ -31,13 +31,13 @@ def policies_command(as_json: bool) -> None:
         print_json(rows)
         return
     columns = ("slug", "name", "year", "parameters and defaults", "needs to know", "source")
-    table = new_table(*columns, left=columns)
-    for row in rows:
-        defaults = ", ".join(f"{k}={'-' if v is None else v}" for k, v in row["parameters"].items())
-        needs = ", ".join(row["needs"]) or "nothing"
-        year = str(row["year"] or "-")
-        table.add_row(row["slug"], row["name"], year, defaults, needs, row["source"])
-    console().print(table)
+    print_table(columns, map(_policy_cells, rows), left=columns)
+
+
+def _policy_cells(row: dict[str, Any]) -> list[str]:
+    defaults = ", ".join(f"{k}={'-' if v is None else v}" for k, v in row["parameters"].items())
+    needs = ", ".join(row["needs"]) or "nothing"
+    return [row["slug"], row["name"], str(row["year"] or "-"), defaults, needs, row["source"]]
 
 
 def policy_command(slug: str, as_json: bool) -> None:
@@ -46,19 +46,21 @@ def policy_command(slug: str, as_json: bool) -> None:
     if as_json:
         print_json(card)
         return
-    out = console()
-    out.print(f"[bold]{card['name']}[/bold]  {card['slug']}", highlight=False)
-    out.print(f"{card['source']}\n", highlight=False, markup=False)
-    out.print(f"{card['about']}\n", highlight=False, markup=False)
+    out, example = console(), card["example"]
     formula = card["formula"].replace("\n", "\n         ")
-    out.print(f"Formula  {formula}", highlight=False, markup=False)
-    out.print(f"Knows    {', '.join(card['needs']) or 'nothing in advance'}", highlight=False)
-    out.print(f"\nExample, after {card['example']['plays']} plays:", highlight=False)
-    table = new_table(*(name.replace("_", " ") for name in card["example"]["arms"][0]))
-    for arm in card["example"]["arms"]:
-        table.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in arm.values()))
-    out.print(table)
-    out.print(f"\n{card['example']['verdict']}", highlight=False)
+    out.print(f"[bold]{card['name']}[/bold]  {card['slug']}", markup=True)
+    out.print(f"{card['source']}\n\n{card['about']}\n")
+    out.print(f"Formula  {formula}")
+    out.print(f"Knows    {', '.join(card['needs']) or 'nothing in advance'}")
+    out.print(f"\nExample, after {example['plays']} plays:")
+    print_table(
+        [name.replace("_", " ") for name in example["arms"][0]],
+        (
+            [f"{value:.4g}" if isinstance(value, float) else str(value) for value in arm.values()]
+            for arm in example["arms"]
+        ),
+    )
+    out.print(f"\n{example['verdict']}")
 
 
 def policy_facts(cls: type[Policy]) -> dict[str, Any]:
@@ -93,9 +95,9 @@ def policy_card(policy: Policy) -> dict[str, Any]:
 
 def _example(policy: Policy) -> dict[str, Any]:
     size = policy.round_size
-    if size > _MOST:
+    if size > _SET_LIMIT:
         raise InvalidParameter(
-            f"{policy.name}: the example shows sets of up to {_MOST} arms, got {size}"
+            f"{policy.name}: the example shows sets of up to {_SET_LIMIT} arms, got {size}"
         )
     count = max(3, size + 1)
     n, rewards, costs = (np.resize(column, count) for column in (_N, _REWARDS, _COSTS))

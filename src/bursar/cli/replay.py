@@ -5,18 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bursar.cli.output import console, new_table, print_json
+from bursar.cli.output import console, print_json, print_table
 from bursar.cli.storage import parse_range
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
 from bursar.replay import ReplayEstimate, estimate_arms, find_support, read_log, replay
 from bursar.replay.estimators import estimate_to_json
-from bursar.replay.evaluate import (
-    describe_estimate,
-    describe_log,
-    format_value,
-    suggest_budget,
-)
+from bursar.replay.evaluate import describe_estimate, describe_log, format_value, suggest_budget
 
 __all__ = ["replay_command"]
 
@@ -37,8 +32,8 @@ def replay_command(
     clip: float | None,
     as_json: bool,
 ) -> None:
-    """Print what each policy would have earned, or why the log cannot tell."""
-    decisions = read_log(log, _pairs(columns))
+    """Print the estimated reward of each policy, or why the log does not determine it."""
+    decisions = read_log(log, _parse_columns(columns))
     rows = find_support(decisions, arms, clip)
     found = replay(
         decisions,
@@ -61,7 +56,7 @@ def replay_command(
                 "rows": len(decisions),
                 "replayable": len(rows),
                 "logged": {"reward": decisions.earned, "spent": decisions.spent},
-                "arms": [_arm(one) for one in estimate_arms(rows, level)],
+                "arms": [_arm_facts(one) for one in estimate_arms(rows, level)],
                 "estimates": [e.to_json() | {"verdict": describe_estimate(e, rows)} for e in found],
                 "notes": notes,
             }
@@ -69,56 +64,48 @@ def replay_command(
         return
     out = console()
     for line in notes:
-        out.print(line, highlight=False, markup=False)
+        out.print(line)
     out.print()
-    out.print(_table(found))
+    print_table(_COLUMNS, map(_cells, found), left=("policy",))
     out.print()
     for line in [*(describe_estimate(one, rows) for one in found), suggest_budget(found)]:
         if line:
-            out.print(line, highlight=False, markup=False)
+            out.print(line)
 
 
-def _table(found: list[ReplayEstimate]) -> Any:
-    columns = (
-        "policy",
-        "reached",
-        "spend",
-        "reward",
-        "interval",
-        "one campaign",
-        "per cost",
-        "logged",
-        "plays",
-    )
-    table = new_table(*columns, left=("policy",))
-    for one in found:
-        reward, ratio = one.reward, one.ratio
-        table.add_row(
-            one.policy,
-            f"{one.reached:.0%}" if reward is not None else "cannot say",
-            format_value(one.spend) if reward is not None else "-",
-            "-" if reward is None else format_value(reward.value),
-            _ends(reward),
-            _ends(one.single),
-            "-" if ratio is None else format_value(ratio.value),
-            "-" if one.logged is None else format_value(one.logged),
-            f"{one.plays:,.0f}",
-        )
-    return table
+_COLUMNS = (
+    "policy", "reached", "spend", "reward", "interval", "one campaign", "per cost", "logged",
+    "plays",
+)  # fmt: skip
 
 
-def _ends(value: Estimate | None) -> str:
+def _cells(one: ReplayEstimate) -> list[str]:
+    reward = one.reward
+    return [
+        one.policy,
+        "unknown" if reward is None else f"{one.reached:.0%}",
+        "-" if reward is None else format_value(one.spend),
+        "-" if reward is None else format_value(reward.value),
+        _format_ends(reward),
+        _format_ends(one.single),
+        "-" if one.ratio is None else format_value(one.ratio.value),
+        "-" if one.logged is None else format_value(one.logged),
+        f"{one.plays:,.0f}",
+    ]
+
+
+def _format_ends(value: Estimate | None) -> str:
     return "-" if value is None else f"{format_value(value.low)} … {format_value(value.high)}"
 
 
-def _arm(one: Any) -> dict[str, Any]:
+def _arm_facts(one: Any) -> dict[str, Any]:
     return {
         key: estimate_to_json(value) if isinstance(value, Estimate) else value
         for key, value in vars(one).items()
     }
 
 
-def _pairs(given: list[str]) -> dict[str, str]:
+def _parse_columns(given: list[str]) -> dict[str, str]:
     found = {}
     for text in given:
         key, mark, name = text.partition("=")

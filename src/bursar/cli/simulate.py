@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from bursar.cli.output import console, new_table, print_json
+from bursar.cli.output import console, print_json, print_table
 from bursar.cli.progress import progress_bar
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
@@ -22,15 +22,9 @@ from bursar.simulation.simulate import play_cells
 __all__ = ["DEMO", "data_facebook_ads", "demo_command", "settings_command", "simulate_command"]
 
 DEMO = (
-    "omega-star-ucb:rho=0.25",
-    "omega-ucb:rho=1",
-    "bts",
-    "ucb-sc-plus",
-    "m-ucb",
-    "b-greedy",
-    "budget-ucb",
-    "uniform",
-)
+    "omega-star-ucb:rho=0.25", "omega-ucb:rho=1", "bts", "ucb-sc-plus", "m-ucb", "b-greedy",
+    "budget-ucb", "uniform",
+)  # fmt: skip
 
 
 def simulate_command(
@@ -50,7 +44,7 @@ def simulate_command(
     todo = plan(policies, setting, repetitions, budget_plays, data=data, seed=seed)
     if out is not None and not out.parent.is_dir():
         raise InvalidInput(f"--out must be in a folder that exists, got {out}; make {out.parent}")
-    # before hours of play
+    # a missing library is reported before hours of play
     arrow = None if out is None else import_extra("bursar.simulation.arrow")
     result, whole = play(todo, jobs)
     if arrow is not None:
@@ -79,8 +73,7 @@ def demo_command(repetitions: int, seed: int, picture: Path, as_json: bool) -> N
         console().print(
             f"S-Br-10: ten arms with random rewards and costs of 0 or 1, {repetitions} problems,\n"
             "a budget of 150,000 plays of the cheapest arm each.\n"
-            "Regret is the reward lost compared with always playing the best arm.\n",
-            highlight=False,
+            "Regret is the reward lost compared with always playing the best arm.\n"
         )
         show(result, by_problem=False)
     result.plot(intervals=False).savefig(picture, dpi=120)
@@ -115,58 +108,48 @@ def show(result: Result, by_problem: bool) -> None:
     rows = [row for row in result.summary(by_problem) if row["budget_share"] == last]
     left = ("setting", "problem", "policy")
     columns = ["setting", *(["problem"] if by_problem else []), "policy", "regret", "± 95%"]
-    table = new_table(*columns, "median", "plays", "games", left=left)
     order = {name: i for i, name in enumerate(result.settings)}
-    for row in sorted(
-        rows, key=lambda r: (order[r["setting"]], r.get("problem", ""), r["regret_mean"])
-    ):
-        table.add_row(
-            row["setting"],
-            *([row.get("problem", "all")] if by_problem else []),
-            row["policy"],
-            f"{row['regret_mean']:,.1f}",
-            f"{row['regret_high'] - row['regret_mean']:,.1f}",
-            f"{row['regret_median']:,.1f}",
-            f"{row['plays_mean']:,.0f}",
-            str(row["games"]),
-        )
-    console().print(table)
+    rows.sort(key=lambda r: (order[r["setting"]], r.get("problem", ""), r["regret_mean"]))
+    cells = (
+        [
+            row["setting"], *([row.get("problem", "all")] if by_problem else []), row["policy"],
+            f"{row['regret_mean']:,.1f}", f"{row['regret_high'] - row['regret_mean']:,.1f}",
+            f"{row['regret_median']:,.1f}", f"{row['plays_mean']:,.0f}", str(row["games"]),
+        ]
+        for row in rows
+    )  # fmt: skip
+    print_table([*columns, "median", "plays", "games"], cells, left=left)
 
 
-_PAPER = (545, 19)  # ads and campaigns of the paper's file
+_PAPER_SIZE = (545, 19)  # ads and campaigns of the paper's file
 
 
 def settings_command(as_json: bool) -> None:
     """Print a row per setting."""
-    rows = [_facts(one) for one in (*list_settings(), *NONSTATIONARY.values(), *FAMILIES.values())]
+    every = (*list_settings(), *NONSTATIONARY.values(), *FAMILIES.values())
+    rows = [_setting_facts(one) for one in every]
     if as_json:
         print_json(rows)
         return
     columns = ("name", "distribution", "arms", "problems", "needs data", "source")
-    table = new_table(*columns, left=("name", "distribution", "needs data", "source"))
-    for row in rows:
-        low, high = min(row["arms"]), max(row["arms"])
-        table.add_row(
-            row["name"],
-            row["distribution"],
-            str(low) if low == high else f"{low}…{high}",
-            str(row["problems"]),
-            "Facebook ads" if row["needs_data"] else "no",
-            row["source"],
-        )
-    console().print(table)
+    print_table(
+        columns, map(_setting_cells, rows), left=("name", "distribution", "needs data", "source")
+    )
 
 
-def _facts(one: Setting) -> dict[str, Any]:
+def _setting_facts(one: Setting) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "kind": one.kind,
-        "distribution": one.distribution,
-        "arms": list(one.arms),
-        "problems": len(one.arms),
-        "needs_data": one.needs_data,
+        "name": one.name, "kind": one.kind, "distribution": one.distribution,
+        "arms": list(one.arms), "problems": len(one.arms), "needs_data": one.needs_data,
         "source": one.source,
-    }
+    }  # fmt: skip
+
+
+def _setting_cells(row: dict[str, Any]) -> list[str]:
+    low, high = min(row["arms"]), max(row["arms"])
+    arms = str(low) if low == high else f"{low}…{high}"
+    data = "Facebook ads" if row["needs_data"] else "no"
+    return [row["name"], row["distribution"], arms, str(row["problems"]), data, row["source"]]
 
 
 def data_facebook_ads(source: str) -> None:
@@ -176,10 +159,9 @@ def data_facebook_ads(source: str) -> None:
     campaigns = ads.campaigns()
     typer.echo(f"kept in {kept}")
     typer.echo(f"{len(ads)} ads in {len(campaigns)} campaigns (campaign, age, gender)")
-    if (len(ads), len(campaigns)) != _PAPER:
-        typer.echo(
-            "This is not the paper's file, which has {} ads in {} campaigns.".format(*_PAPER)
-        )
+    if (len(ads), len(campaigns)) != _PAPER_SIZE:
+        expected = "{} ads in {} campaigns".format(*_PAPER_SIZE)
+        typer.echo(f"This is not the paper's file, which has {expected}.")
     left_out = sum(ads.left_out.counts.values())
     typer.echo(f"{left_out} lines left out{':' if left_out else ''}")
     for reason, count in ads.left_out.counts.items():

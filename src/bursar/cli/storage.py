@@ -1,4 +1,4 @@
-"""The storage of the command line: one ledger for all commands, and the options they share."""
+"""The ledger of the commands, and the options that they share."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ IfVersion = Annotated[
 ]
 
 
-_INTERPRETED_CALLS = 2000  # take about as long as loading Numba and the machine code does
+_INTERPRETED_CALLS = 2000  # take about as long as loading Numba and machine code
 
 
 @contextmanager
@@ -69,13 +69,13 @@ def open_store_option(storage: str | None, *, create: bool = False) -> Iterator[
     url = storage_url(storage, create=create)
     if url == "memory":
         raise InvalidInput(
-            "--storage memory would be lost when the command ends; give sqlite:///file.db or"
+            "--storage memory would be lost when the command ends; use sqlite:///file.db or"
             " postgresql://…"
         )
     path = _path(url)
     if path is not None and not create and not path.exists():
         raise StorageUnavailable(
-            f"no ledger at {str(path)!r}; create a campaign first, or give the ledger with --storage"
+            f"no ledger at {str(path)!r}; create a campaign first, or name a ledger with --storage"
         )
     store: Store = import_module("bursar.campaign.creation").open_store(url)
     try:
@@ -90,7 +90,7 @@ def open_campaign(name: str, storage: str | None) -> Iterator[Campaign]:
     with open_store_option(storage) as store:
         names = store.names()
         if name not in names:
-            hint = suggest(name, names) or "; the ledger has none, create one first"
+            hint = suggest(name, names) or "; it has none yet: bursar campaign create"
             raise UnknownCampaign(f"no campaign named {name!r} in {store.url}{hint}")
         yield load_campaign(name, store)
 

@@ -73,7 +73,9 @@ def restore(source: Path, target: Path, *, replace: bool = False) -> int:
     if not source.is_file():
         raise StorageUnavailable(f"no backup at {str(source)!r}; check its path")
     if target.exists() and not replace:
-        raise InvalidInput(f"a ledger already exists at {str(target)!r}; move it, or replace it")
+        raise InvalidInput(
+            f"a ledger already exists at {str(target)!r}; move it, or replace it with --replace"
+        )
     lock = FairLock(target, _DEADLINE)
     try:
         lock.acquire()
