@@ -230,8 +230,8 @@ def test_the_line_of_a_run_has_units_rate_and_time_left():
     counts.pending.update({"short": 3, "long": 1})
     counts.took.update({"short": [1.0, 1.0, 1.0], "long": [9.0]})
     now[0] = 6.0
-    assert watch.line(counts) == (
-        "6/10 units (3 done, 2 cached, 1 failed), 1.0 million plays a second, 6 s left"
+    assert watch.format_line(counts) == (
+        "6/10 units (3 done, 2 cached, 1 failed), 1.0 million plays per second, 6 s left"
     )
 
 

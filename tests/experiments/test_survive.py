@@ -99,7 +99,7 @@ def test_ctrl_c_finishes_what_runs_and_the_same_command_goes_on(grid, tmp_path):
         process.send_signal(signal.SIGINT)
         printed, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "finishing what runs; Ctrl-C again stops at once" in errors
+    assert "finishing running units; press Ctrl-C again to stop at once" in errors
     kept = parts(out)
     assert f"stopped: {kept} of 120 units are stored; run the same command again" in errors
     assert not (out / "report.html").exists()
@@ -129,13 +129,13 @@ def test_ctrl_c_twice_stops_at_once(tmp_path):
         'policy_files = ["endless.py"]\n'
     )
     with started(long, tmp_path / "out") as process:
-        for line in ("in the game", "finishing what runs; Ctrl-C again stops at once"):
+        for line in ("in the game", "finishing running units; press Ctrl-C again to stop at once"):
             while not process.stderr.readline().startswith(line):
                 assert process.poll() is None
             os.kill(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "stopped; what was finished is kept" in errors
+    assert "stopped; finished units are stored" in errors
 
 
 def test_a_failed_unit_is_an_exit_code_and_can_be_repeated(tmp_path):

@@ -314,7 +314,7 @@ def test_the_command_says_what_is_kept(tmp_path, monkeypatch, capsys):
     source.write_text(GOOD + "9,30-34,M,0,0,0\n" * 7 + "9,30-34,M,7,1,8\n")
     data_facebook_ads(str(source))
     assert capsys.readouterr().out == (
-        f"kept in {tmp_path / 'kept' / 'facebook_ads.csv'}\n"
+        f"stored in {tmp_path / 'kept' / 'facebook_ads.csv'}\n"
         "4 ads in 2 campaigns (campaign, age, gender)\n"
         "This is not the paper's file, which has 545 ads in 19 campaigns.\n"
         "8 lines left out:\n"

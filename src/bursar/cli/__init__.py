@@ -31,7 +31,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-data = typer.Typer(help="Check and store data sets that you downloaded.", no_args_is_help=True)
+data = typer.Typer(help="Check and store downloaded data sets.", no_args_is_help=True)
 app.add_typer(data, name="data")
 app.add_typer(campaign_app, name="campaign")
 app.add_typer(keys_app, name="keys")
@@ -302,7 +302,7 @@ def replay(
     ] = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Estimate what other policies would have earned on a logged campaign, or say why it cannot."""
+    """Estimate the reward of other policies from the log of a campaign, if it allows that."""
     _command("replay").replay_command(
         log, policy, budget, arms=arm, columns=column or [], resamples=resamples, level=level,
         seed=seed, reward_range=reward_range, cost_range=cost_range, min_cost=min_cost, clip=clip,

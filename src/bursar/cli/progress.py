@@ -1,4 +1,4 @@
-"""Progress of long commands: a live bar on a terminal, a plain line every ten seconds elsewhere."""
+"""Progress of long commands on stderr: a bar on a terminal, a line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ProgressDisplay", "interruptible", "progress_bar", "show_activity"]
 
-_EVERY = 10.0  # seconds between plain lines
+_LINE_SECONDS = 10.0  # between plain lines
 
 
 class ProgressDisplay:
-    """Tell how a run stands; call it after each unit."""
+    """The progress of a run; call it after each unit."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._began = self._said = clock()
+        self._began = self._printed = clock()
         self._bar: Progress | None = None
         self._task: Any = None
 
@@ -54,30 +54,30 @@ class ProgressDisplay:
             self._bar.stop()
 
     def __call__(self, counts: CellCounts, unit: str) -> None:
-        """Show the counts; ``unit`` is the setting that was just finished."""
+        """Show the counts; ``unit`` is the setting of the finished unit, empty at the start."""
         if not unit:
             self._announce(counts)
             return
-        if counts.done + counts.failed == 1:  # compiling before it is no part of the rate
+        if counts.done + counts.failed == 1:  # the time before it was spent compiling
             first = sum(sum(units) for units in counts.took.values())
             self._began = max(self._began, self._clock() - first)
-        line = self.line(counts)
+        line = self.format_line(counts)
         if self._bar is not None:
-            over = counts.total - counts.left
-            self._bar.update(self._task, description=line, total=counts.total, completed=over)
-        elif self._clock() - self._said >= _EVERY or not counts.left:
-            self._said = self._clock()
+            ended = counts.total - counts.left
+            self._bar.update(self._task, description=line, total=counts.total, completed=ended)
+        elif self._clock() - self._printed >= _LINE_SECONDS or not counts.left:
+            self._printed = self._clock()
             typer.echo(line, err=True)
 
-    def line(self, counts: CellCounts) -> str:
-        """Return units done, cached and failed, plays a second, and the time that is left."""
+    def format_line(self, counts: CellCounts) -> str:
+        """Return the units done, cached and failed, plays per second, and the time left."""
         passed = max(self._clock() - self._began, 1e-9)
         more = counts.share_left * passed
         left = f", {format_elapsed(more)} left" if counts.left and more else ""
         return (
             f"{counts.total - counts.left}/{counts.total} units"
             f" ({counts.done} done, {counts.cached} cached, {counts.failed} failed),"
-            f" {counts.plays / passed / 1e6:,.1f} million plays a second{left}"
+            f" {counts.plays / passed / 1e6:,.1f} million plays per second{left}"
         )
 
     def _announce(self, counts: CellCounts) -> None:
@@ -91,28 +91,28 @@ class ProgressDisplay:
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Give a question whether to stop: Ctrl-C once finishes what runs, twice stops at once."""
-    asked = 0
+    """Yield a function that is true after Ctrl-C; a second Ctrl-C ends the process at once."""
+    interrupts = 0
 
     def handler(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        asked += 1
-        if asked > 1:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts > 1:
             with suppress(OSError):
-                os.write(2, b"\nstopped; what was finished is kept\n")
-            os._exit(130)  # compiled loops in threads cannot be told to stop
+                os.write(2, b"\nstopped; finished units are stored\n")
+            os._exit(130)  # compiled loops in threads cannot be interrupted
         with suppress(OSError):
-            os.write(2, b"\nfinishing what runs; Ctrl-C again stops at once\n")
+            os.write(2, b"\nfinishing running units; press Ctrl-C again to stop at once\n")
 
     before = signal.signal(signal.SIGINT, handler)
     try:
-        yield lambda: asked > 0
+        yield lambda: interrupts > 0
     finally:
         signal.signal(signal.SIGINT, before)
 
 
 def progress_bar() -> Progress:
-    """Return a bar on stderr with what is done and when it will be over."""
+    """Return a progress bar with the time elapsed and the time left."""
     return Progress(
         TextColumn("{task.description:<26}"),
         BarColumn(),
@@ -126,10 +126,10 @@ def progress_bar() -> Progress:
 
 @contextmanager
 def show_activity() -> Iterator[Callable[[str], None]]:
-    """Show what is being written: a spinner on a terminal, lines elsewhere."""
+    """Yield a function that shows the current activity: a spinner, or lines without a terminal."""
     err = Console(stderr=True)
     if err.is_terminal:
         with err.status("writing") as status:
-            yield lambda doing: status.update(doing)
+            yield status.update
     else:
-        yield lambda doing: typer.echo(doing, err=True)
+        yield lambda activity: typer.echo(activity, err=True)

@@ -153,11 +153,11 @@ def _setting_cells(row: dict[str, Any]) -> list[str]:
 
 
 def data_facebook_ads(source: str) -> None:
-    """Check a file of Facebook ads, store a copy, and print its path and content."""
+    """Check a file of Facebook ads, store a copy, and print its path and a summary."""
     kept = keep_file(source)
     ads = load(kept)
     campaigns = ads.campaigns()
-    typer.echo(f"kept in {kept}")
+    typer.echo(f"stored in {kept}")
     typer.echo(f"{len(ads)} ads in {len(campaigns)} campaigns (campaign, age, gender)")
     if (len(ads), len(campaigns)) != _PAPER_SIZE:
         expected = "{} ads in {} campaigns".format(*_PAPER_SIZE)
