@@ -48,9 +48,7 @@ def main() -> None:
             continue  # the 60 euros of today are spent
         if hour == 100:
             campaign.pause_arm("video", by="legal", reason="music without a licence")
-            print(
-                f"Day 5: {campaign.spent} EUR spent, {campaign.open} clicks are open; video paused."
-            )
+            print(f"Day 5: {campaign.spent} EUR spent, {campaign.open} clicks open; video paused.")
     for arm in campaign.arms():
         sold = f"{arm.reward.value * 100:.1f} sales of 100 clicks"
         print(f"{arm.key:7} {arm.state:7} {arm.asks:4} clicks, {arm.spent:6} EUR, {sold}")
