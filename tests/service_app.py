@@ -97,7 +97,7 @@ def api(service: Service) -> Iterator[Api]:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens at."""
+    """Return a free port."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]
@@ -136,7 +136,7 @@ class Live:
     def stop(self) -> None:
         """Stop as `bursar serve` does: streams first, then the server, then the ledgers."""
         if not self._thread.is_alive():
-            return  # somebody did
+            return  # it is stopped already
         self.service.stop()
         self.server.should_exit = True
         self._thread.join(60.0)

@@ -1,4 +1,4 @@
-"""Keys: what they open, for how long, and that nobody can learn or make one."""
+"""Keys: what they allow, for how long, and that they cannot be guessed or forged."""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ def test_no_secret_is_in_the_database(tmp_path):
     assert token.encode() not in kept + files
 
 
-@given(place=st.integers(0, 200), letter=st.sampled_from(string.ascii_letters + string.digits))
-def test_a_token_with_one_other_letter_opens_nothing(place, letter):
+@given(site=st.integers(0, 200), letter=st.sampled_from(string.ascii_letters + string.digits))
+def test_a_token_with_one_other_letter_opens_nothing(site, letter):
     keys = Keys(MemoryStore())
     _, token = keys.create(["ask"])
-    place %= len(token)
-    other = token[:place] + letter + token[place + 1 :]
+    site %= len(token)
+    other = token[:site] + letter + token[site + 1 :]
     assert (keys.find(other) is None) == (other != token)
 
 
@@ -192,7 +192,7 @@ def test_what_another_process_did_is_seen(store, clock):
     assert here.find(third) is not None
 
 
-def test_the_first_key_is_made_once_whoever_starts_first(store):
+def test_the_first_key_is_made_once_by_one_process(store):
     one, other = Keys(store), Keys(store)
     assert one.is_empty()
     assert other.is_empty()
@@ -228,7 +228,7 @@ COVERS = [
 
 
 @pytest.mark.parametrize(("mine", "other", "may"), COVERS)
-def test_nobody_gives_out_more_than_they_have(mine, other, may):
+def test_a_key_manages_only_keys_with_no_more_rights(mine, other, may):
     assert new_key(**mine).covers(new_key(**other)) is may
 
 
@@ -285,25 +285,25 @@ def test_the_cookie_is_strict():
     assert "Max-Age=0" in Sessions(store, keys).end()
 
 
-@given(place=st.integers(0, 400), letter=st.sampled_from(string.ascii_letters + string.digits))
-def test_a_cookie_with_one_other_letter_is_nobodys(place, letter):
+@given(site=st.integers(0, 400), letter=st.sampled_from(string.ascii_letters + string.digits))
+def test_a_cookie_with_one_other_letter_is_not_accepted(site, letter):
     store = MemoryStore()
     keys = Keys(store)
     key, _ = keys.create(["read"])
     sessions = Sessions(store, keys)
     value = cookie(sessions, key)
-    place %= len(value)
-    other = value[:place] + letter + value[place + 1 :]
+    site %= len(value)
+    other = value[:site] + letter + value[site + 1 :]
     assert (sessions.find(other) is None) == (other != value)
 
 
 @pytest.mark.parametrize("value", ["", ".", "a.b.c.d", "é.1.x.y", "x" * 10_000, "k.9999999999.n."])
-def test_what_is_no_cookie_of_ours_is_nobodys(value):
+def test_what_is_no_cookie_of_ours_is_not_accepted(value):
     store = MemoryStore()
     assert Sessions(store, Keys(store)).find(value) is None
 
 
-def test_a_cookie_of_another_instance_is_nobodys():
+def test_a_cookie_of_another_instance_is_not_accepted():
     here, there = MemoryStore(), MemoryStore()
     key, _ = Keys(there).create(["read"])
     here.put_record("key", key.id, there.records("key")[key.id])

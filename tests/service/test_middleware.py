@@ -30,7 +30,7 @@ from bursar.service.service import Service
 HERE = "http://127.0.0.1:8321"
 
 
-class Place:
+class Site:
     """A guarded service with a few routes that ask for rights."""
 
     def __init__(self, settings=None, storage="memory"):
@@ -101,8 +101,8 @@ class Place:
 
 
 @pytest.fixture
-def place():
-    found = Place()
+def site():
+    found = Site()
     yield found
     found.service.close()
 
@@ -143,135 +143,135 @@ RIGHTS = {
 
 
 @pytest.mark.parametrize("mine", RIGHTS)
-def test_a_key_opens_what_its_scope_says_and_nothing_else(place, mine):
-    headers = place.bearer(mine)
+def test_a_key_opens_what_its_scope_says_and_nothing_else(site, mine):
+    headers = site.bearer(mine)
     for wanted in RIGHTS:
-        answer = place.client.post(f"/v1/do/{wanted}", headers=headers)
+        answer = site.client.post(f"/v1/do/{wanted}", headers=headers)
         if wanted in RIGHTS[mine]:
             assert answer.status_code == 200
         else:
             assert f"may not {wanted}" in problem(answer, 403, "forbidden")
-    assert {scope for scope, _, _ in place.done} == RIGHTS[mine], "the refused did nothing"
+    assert {scope for scope, _, _ in site.done} == RIGHTS[mine], "the refused did nothing"
 
 
-def test_a_key_for_one_campaign_stops_at_the_next(place):
-    headers = place.bearer("ask", campaigns=["llm"])
-    assert place.client.post("/v1/in/llm/ask", headers=headers).status_code == 200
-    said = problem(place.client.post("/v1/in/ads/ask", headers=headers), 403, "forbidden")
+def test_a_key_for_one_campaign_stops_at_the_next(site):
+    headers = site.bearer("ask", campaigns=["llm"])
+    assert site.client.post("/v1/in/llm/ask", headers=headers).status_code == 200
+    said = problem(site.client.post("/v1/in/ads/ask", headers=headers), 403, "forbidden")
     assert said.endswith("may not ask in campaign 'ads'; it has ask in llm")
 
 
-def test_without_a_key_there_is_a_hint_and_nothing_else(place):
-    answer = place.client.post("/v1/do/ask")
+def test_without_a_key_there_is_a_hint_and_nothing_else(site):
+    answer = site.client.post("/v1/do/ask")
     assert "bursar keys create" in problem(answer, 401, "unauthenticated")
     assert answer.headers["www-authenticate"].startswith("Bearer")
-    assert place.done == []
+    assert site.done == []
 
 
 @pytest.mark.parametrize(
     "value",
     ["Bearer", "Bearer ", "Basic cm9vdDpyb290", "bursar_x", "Bearer bursar_x_y", "Bearer \xff\xfe"],
 )
-def test_what_is_no_key_is_refused(place, value):
-    answer = place.client.post("/v1/do/ask", headers={"authorization": value.encode("latin-1")})
+def test_what_is_no_key_is_refused(site, value):
+    answer = site.client.post("/v1/do/ask", headers={"authorization": value.encode("latin-1")})
     problem(answer, 401, "unauthenticated")
-    assert place.done == []
+    assert site.done == []
 
 
-def test_a_tampered_or_revoked_key_is_refused(place):
-    key, token = place.key("ask")
+def test_a_tampered_or_revoked_key_is_refused(site):
+    key, token = site.key("ask")
     other = token[:-1] + ("A" if token[-1] != "A" else "B")
     for wrong in (other, token.upper(), token[:-1], f"{token}x"):
-        answer = place.client.post("/v1/do/ask", headers={"authorization": f"Bearer {wrong}"})
+        answer = site.client.post("/v1/do/ask", headers={"authorization": f"Bearer {wrong}"})
         assert "unknown, expired or revoked" in problem(answer, 401, "unauthenticated")
     good = {"authorization": f"bearer  {token}"}
-    assert place.client.post("/v1/do/ask", headers=good).text == key.id
-    place.service.keys.revoke(key.id)
-    problem(place.client.post("/v1/do/ask", headers=good), 401, "unauthenticated")
+    assert site.client.post("/v1/do/ask", headers=good).text == key.id
+    site.service.keys.revoke(key.id)
+    problem(site.client.post("/v1/do/ask", headers=good), 401, "unauthenticated")
 
 
-def test_a_store_that_is_away_refuses_and_says_so(place, monkeypatch):
+def test_a_store_that_is_away_refuses_and_says_so(site, monkeypatch):
     def away(kind):
         raise StorageUnavailable("the store is away")
 
-    headers = place.bearer("ask")
-    monkeypatch.setattr(place.service.store, "records", away)
-    place.service.keys._read -= 61
-    problem(place.client.post("/v1/do/ask", headers=headers), 503, "storage-unavailable")
+    headers = site.bearer("ask")
+    monkeypatch.setattr(site.service.store, "records", away)
+    site.service.keys._read -= 61
+    problem(site.client.post("/v1/do/ask", headers=headers), 503, "storage-unavailable")
 
 
 def test_an_open_service_needs_no_key():
-    place = Place(ServiceConfig(require_keys=False))
-    assert place.client.post("/v1/do/admin").text == "open"
+    site = Site(ServiceConfig(require_keys=False))
+    assert site.client.post("/v1/do/admin").text == "open"
     wrong = {"authorization": "Bearer bursar_x_y"}
-    assert place.client.post("/v1/do/admin", headers=wrong).status_code == 200
-    place.service.close()
+    assert site.client.post("/v1/do/admin", headers=wrong).status_code == 200
+    site.service.close()
 
 
 # browsers
 
 
-def test_a_session_reads_but_changes_only_with_its_token(place):
-    headers, csrf = place.login("admin")
-    assert place.client.get("/v1/do/read", headers=headers).status_code == 200
+def test_a_session_reads_but_changes_only_with_its_token(site):
+    headers, csrf = site.login("admin")
+    assert site.client.get("/v1/do/read", headers=headers).status_code == 200
     for token in ({}, {"x-csrf-token": "wrong"}, {"x-csrf-token": csrf[:-1]}):
-        answer = place.client.post("/v1/do/ask", headers=headers | token)
+        answer = site.client.post("/v1/do/ask", headers=headers | token)
         assert "CSRF" in problem(answer, 403, "forbidden")
-    _, others = place.login("admin")
-    answer = place.client.post("/v1/do/ask", headers=headers | {"x-csrf-token": others})
+    _, others = site.login("admin")
+    answer = site.client.post("/v1/do/ask", headers=headers | {"x-csrf-token": others})
     problem(answer, 403, "forbidden")
-    assert [scope for scope, _, _ in place.done] == ["read"]
+    assert [scope for scope, _, _ in site.done] == ["read"]
     good = headers | {"x-csrf-token": csrf}
-    assert place.client.post("/v1/do/ask", headers=good).status_code == 200
-    said = place.client.post("/v1/do/keys", headers=good)
+    assert site.client.post("/v1/do/ask", headers=good).status_code == 200
+    said = site.client.post("/v1/do/keys", headers=good)
     assert "may not keys" in problem(said, 403, "forbidden"), "a session has its key's scopes"
 
 
-def test_a_form_carries_its_token_in_a_field(place):
-    headers, csrf = place.login("admin")
+def test_a_form_carries_its_token_in_a_field(site):
+    headers, csrf = site.login("admin")
     for data in ({"budget": "9"}, {"budget": "9", "csrf": ""}, {"budget": "9", "csrf": "x"}):
-        problem(place.client.post("/form", data=data, headers=headers), 403, "forbidden")
+        problem(site.client.post("/form", data=data, headers=headers), 403, "forbidden")
     data = {"budget": "9", "csrf": csrf}
-    assert place.client.post("/form", data=data, headers=headers).text == "filled"
-    assert [what[2] for what in place.done] == [{"budget": "9"}]
-    answer = place.client.post("/form", json={"csrf": csrf}, headers=headers)
+    assert site.client.post("/form", data=data, headers=headers).text == "filled"
+    assert [what[2] for what in site.done] == [{"budget": "9"}]
+    answer = site.client.post("/form", json={"csrf": csrf}, headers=headers)
     assert "application/x-www-form-urlencoded" in problem(answer, 422, "invalid")
 
 
-def test_a_tampered_cookie_is_no_session(place):
-    headers, _ = place.login("admin")
+def test_a_tampered_cookie_is_no_session(site):
+    headers, _ = site.login("admin")
     value = headers["cookie"]
     for wrong in (value[:-1] + ("0" if value[-1] != "0" else "1"), f"{COOKIE}=", f"{COOKIE}=a.b"):
-        answer = place.client.get("/v1/do/read", headers={"cookie": wrong})
+        answer = site.client.get("/v1/do/read", headers={"cookie": wrong})
         assert "log in again" in problem(answer, 401, "unauthenticated")
     beside = {"cookie": f"theme=dark; {value}; other=1"}
-    assert place.client.get("/v1/do/read", headers=beside).status_code == 200
+    assert site.client.get("/v1/do/read", headers=beside).status_code == 200
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:3000"])
 @pytest.mark.parametrize("open", [True, False])
 def test_a_page_from_elsewhere_changes_nothing(origin, open):
-    place = Place(ServiceConfig(require_keys=not open))
-    headers, csrf = place.login("admin")
+    site = Site(ServiceConfig(require_keys=not open))
+    headers, csrf = site.login("admin")
     headers |= {"x-csrf-token": csrf, "origin": origin}
-    said = problem(place.client.post("/v1/do/ask", headers=headers), 403, "forbidden")
+    said = problem(site.client.post("/v1/do/ask", headers=headers), 403, "forbidden")
     assert origin in said
-    assert place.done == []
+    assert site.done == []
     headers["origin"] = HERE
-    assert place.client.post("/v1/do/ask", headers=headers).status_code == 200
-    place.service.close()
+    assert site.client.post("/v1/do/ask", headers=headers).status_code == 200
+    site.service.close()
 
 
 # hosts
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8321", "localhost.evil.example"])
-def test_a_foreign_name_is_refused_whatever_the_key(place, host):
-    headers = place.bearer("ask") | {"host": host}
-    said = problem(place.client.post("/v1/do/ask", headers=headers), 421, "bad-host")
+def test_a_foreign_name_is_refused_whatever_the_key(site, host):
+    headers = site.bearer("ask") | {"host": host}
+    said = problem(site.client.post("/v1/do/ask", headers=headers), 421, "bad-host")
     assert host in said
     assert "--allow-host" in said
-    assert place.done == []
+    assert site.done == []
 
 
 ALLOWED = [
@@ -325,25 +325,25 @@ def sent(app, parts, headers=()):
 
 
 def test_a_body_is_cut_off_while_it_streams():
-    place = Place(ServiceConfig(require_keys=False, body_limit=1000))
-    assert sent(place.app, [b"x" * 500, b"x" * 500]) == (200, 2)
-    status, taken = sent(place.app, [b"x" * 400] * 100)
+    site = Site(ServiceConfig(require_keys=False, body_limit=1000))
+    assert sent(site.app, [b"x" * 500, b"x" * 500]) == (200, 2)
+    status, taken = sent(site.app, [b"x" * 400] * 100)
     assert status == 413
     assert taken == 3, "the rest is not even read"
-    assert len(place.done) == 1
-    place.service.close()
+    assert len(site.done) == 1
+    site.service.close()
 
 
 def test_an_announced_body_is_refused_before_it_is_read():
-    place = Place(ServiceConfig(require_keys=False, body_limit=1000, batch_limit=5000))
-    assert place.client.post("/v1/do/ask", content=b"x" * 1000).status_code == 200
-    answer = place.client.post("/v1/do/ask", content=b"x" * 1001)
+    site = Site(ServiceConfig(require_keys=False, body_limit=1000, batch_limit=5000))
+    assert site.client.post("/v1/do/ask", content=b"x" * 1000).status_code == 200
+    answer = site.client.post("/v1/do/ask", content=b"x" * 1001)
     assert "longer than 1,000 bytes" in problem(answer, 413, "too-large")
     assert answer.headers["connection"] == "close"
-    assert place.client.post("/v1/do/ask:batch", content=b"x" * 5000).status_code == 200
-    problem(place.client.post("/v1/do/ask:batch", content=b"x" * 5001), 413, "too-large")
-    assert [size for _, _, size in place.done] == [1000, 5000]
-    place.service.close()
+    assert site.client.post("/v1/do/ask:batch", content=b"x" * 5000).status_code == 200
+    problem(site.client.post("/v1/do/ask:batch", content=b"x" * 5001), 413, "too-large")
+    assert [size for _, _, size in site.done] == [1000, 5000]
+    site.service.close()
 
 
 # rate
@@ -372,26 +372,26 @@ def test_callers_are_forgotten_not_gathered():
 
 
 def test_too_many_requests_of_a_key_are_refused_and_others_go_on():
-    place = Place(ServiceConfig(rate=1.0))
-    busy, quiet = place.bearer("ask"), place.bearer("ask")
-    answers = [place.client.post("/v1/do/ask", headers=busy) for _ in range(30)]
+    site = Site(ServiceConfig(rate=1.0))
+    busy, quiet = site.bearer("ask"), site.bearer("ask")
+    answers = [site.client.post("/v1/do/ask", headers=busy) for _ in range(30)]
     refused = [one for one in answers if one.status_code != 200]
     assert refused, "30 requests in much less than 28 s"
     problem(refused[-1], 429, "rate-limited")
     assert int(refused[-1].headers["retry-after"]) >= 1
-    assert place.client.post("/v1/do/ask", headers=quiet).status_code == 200
-    place.service.close()
+    assert site.client.post("/v1/do/ask", headers=quiet).status_code == 200
+    site.service.close()
 
 
 # answers
 
 
-def test_every_answer_makes_browsers_careful(place):
+def test_every_answer_makes_browsers_careful(site):
     for answer in (
-        place.client.get("/healthz"),
-        place.client.get("/v1/do/read"),
-        place.client.get("/v1/fail"),
-        place.client.get("/healthz", headers={"host": "evil.example"}),
+        site.client.get("/healthz"),
+        site.client.get("/v1/do/read"),
+        site.client.get("/v1/fail"),
+        site.client.get("/healthz", headers={"host": "evil.example"}),
     ):
         policy = answer.headers["content-security-policy"]
         assert "frame-ancestors 'none'" in policy
@@ -399,25 +399,25 @@ def test_every_answer_makes_browsers_careful(place):
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["x-request-id"]
-    own = place.client.get("/own").headers
+    own = site.client.get("/own").headers
     assert own.get_list("content-security-policy") == ["sandbox"]
     assert own.get_list("cache-control") == ["max-age=60"]
 
 
-def test_the_callers_id_is_kept_if_it_is_a_word(place):
-    ours = place.client.get("/healthz", headers={"x-request-id": "job-17.a_b"})
+def test_the_callers_id_is_kept_if_it_is_a_word(site):
+    ours = site.client.get("/healthz", headers={"x-request-id": "job-17.a_b"})
     assert ours.headers["x-request-id"] == "job-17.a_b"
     for wrong in ("a b", "x" * 65, 'a"b', ""):
-        answer = place.client.get("/healthz", headers={"x-request-id": wrong})
+        answer = site.client.get("/healthz", headers={"x-request-id": wrong})
         assert answer.headers["x-request-id"] not in ("", wrong)
 
 
 # logs
 
 
-def test_a_request_is_a_line_with_its_decision(place, lines):
-    key, token = place.key("ask")
-    place.client.post(
+def test_a_request_is_a_line_with_its_decision(site, lines):
+    key, token = site.key("ask")
+    site.client.post(
         "/v1/in/llm/ask?decision=d17&secret=hush",
         headers={"authorization": f"Bearer {token}", "x-request-id": "r1"},
     )
@@ -430,13 +430,13 @@ def test_a_request_is_a_line_with_its_decision(place, lines):
     assert "hush" not in json.dumps(line), "what comes after the ? stays out"
 
 
-def test_no_secret_is_ever_logged(place, lines):
-    _, token = place.key("admin", "keys")
-    headers, csrf = place.login("admin")
+def test_no_secret_is_ever_logged(site, lines):
+    _, token = site.key("admin", "keys")
+    headers, csrf = site.login("admin")
     bearer = {"authorization": f"Bearer {token}"}
-    place.client.get("/v1/fail", headers=bearer)  # its error repeats the header
-    place.client.get(f"/v1/do/{token}", headers=bearer)
-    place.client.post(f"/nowhere/{token}", headers=headers | {"x-csrf-token": csrf})
+    site.client.get("/v1/fail", headers=bearer)  # its error repeats the header
+    site.client.get(f"/v1/do/{token}", headers=bearer)
+    site.client.post(f"/nowhere/{token}", headers=headers | {"x-csrf-token": csrf})
     log = logging.getLogger("bursar.service")
     log.info("token %s and cookie %s", token, headers["cookie"])
     log.warning("postgresql://ada:hush@db.example/spend is away", extra={"decision": "d1"})
@@ -452,16 +452,16 @@ def test_no_secret_is_ever_logged(place, lines):
     assert "postgresql://ada:…@db.example/spend" in json.dumps(lines(), ensure_ascii=False)
 
 
-def test_errors_are_logged_with_their_request_and_told_without_details(place, lines):
-    answer = place.client.get("/v1/fail", headers={"x-request-id": "r9"})
+def test_errors_are_logged_with_their_request_and_told_without_details(site, lines):
+    answer = site.client.get("/v1/fail", headers={"x-request-id": "r9"})
     assert "lost" not in problem(answer, 500, "internal")
     [line] = [one for one in lines() if one["level"] == "error"]
     assert line["request_id"] == "r9"
     assert "RuntimeError: lost" in line["exception"]
 
 
-def test_half_an_answer_is_not_followed_by_another(place):
-    loud = TestClient(place.app, base_url=HERE)
+def test_half_an_answer_is_not_followed_by_another(site):
+    loud = TestClient(site.app, base_url=HERE)
     with pytest.raises(ConnectionError, match="gone"):
         loud.get("/half")
 
@@ -477,18 +477,18 @@ def metrics(text):
     }
 
 
-def test_metrics_need_a_key_for_all_campaigns(place):
-    problem(place.client.get("/metrics"), 401, "unauthenticated")
-    problem(place.client.get("/metrics", headers=place.bearer("ask")), 403, "forbidden")
-    some = place.bearer("read", campaigns=["llm"])
-    assert "of all" in problem(place.client.get("/metrics", headers=some), 403, "forbidden")
-    answer = place.client.get("/metrics", headers=place.bearer("read"))
+def test_metrics_need_a_key_for_all_campaigns(site):
+    problem(site.client.get("/metrics"), 401, "unauthenticated")
+    problem(site.client.get("/metrics", headers=site.bearer("ask")), 403, "forbidden")
+    some = site.bearer("read", campaigns=["llm"])
+    assert "of all" in problem(site.client.get("/metrics", headers=some), 403, "forbidden")
+    answer = site.client.get("/metrics", headers=site.bearer("read"))
     assert answer.headers["content-type"].startswith("text/plain")
 
 
 def test_metrics_have_the_money_as_it_is_now():
-    place = Place(ServiceConfig(require_keys=False))
-    service = place.service
+    site = Site(ServiceConfig(require_keys=False))
+    service = site.service
     made = Campaign(
         "llm", "1.00", {"small": "0.10"}, storage=service.store, currency="EUR", exponent=4
     )
@@ -505,8 +505,8 @@ def test_metrics_have_the_money_as_it_is_now():
         return kept
 
     asyncio.run(play())
-    assert place.client.get("/readyz").json() == {"status": "ready"}
-    found = metrics(place.client.get("/metrics").text)
+    assert site.client.get("/readyz").json() == {"status": "ready"}
+    found = metrics(site.client.get("/metrics").text)
     assert found["bursar_budget_units", "llm"] == 10_000
     assert found["bursar_spent_units", "llm"] == 1_500
     assert found["bursar_held_units", "llm"] == 1_000
@@ -526,29 +526,29 @@ def test_metrics_have_the_money_as_it_is_now():
     assert found["bursar_replay_mismatch_total",] == 0
     assert found["bursar_invariant_violations_total",] == 0
     made.set_budget("2.00")  # by another process, say
-    assert metrics(place.client.get("/metrics").text)["bursar_budget_units", "llm"] == 20_000
+    assert metrics(site.client.get("/metrics").text)["bursar_budget_units", "llm"] == 20_000
     service.close()
 
 
-def test_ready_means_that_a_row_can_be_written(place, monkeypatch):
+def test_ready_means_that_a_row_can_be_written(site, monkeypatch):
     pings = []
-    monkeypatch.setattr(place.service.store, "ping", lambda: pings.append(1))
+    monkeypatch.setattr(site.service.store, "ping", lambda: pings.append(1))
     for _ in range(20):
-        assert place.client.get("/readyz").status_code == 200
+        assert site.client.get("/readyz").status_code == 200
     assert 1 <= len(pings) < 20, "strangers cannot make the disk work"
 
     def full():
         raise StorageUnavailable("the disk is full")
 
-    monkeypatch.setattr(place.service.store, "ping", full)
+    monkeypatch.setattr(site.service.store, "ping", full)
     deadline = time.monotonic() + 30
-    while (answer := place.client.get("/readyz")).status_code == 200:
+    while (answer := site.client.get("/readyz")).status_code == 200:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     problem(answer, 503, "storage-unavailable")
-    assert place.client.get("/healthz").status_code == 200, "alive, but of no use"
-    place.service.stop()
-    problem(place.client.get("/readyz"), 503, "stopping")
+    assert site.client.get("/healthz").status_code == 200, "alive, but of no use"
+    site.service.stop()
+    problem(site.client.get("/readyz"), 503, "stopping")
 
 
 # what a service does by itself
@@ -601,7 +601,7 @@ def test_sums_that_do_not_hold_are_counted_and_logged(service, lines):
     assert any("does not add up" in one["message"] for one in lines() if one["level"] == "error")
 
 
-def test_money_that_nobody_explains_is_counted(service):
+def test_money_that_the_log_does_not_explain_is_counted(service):
     campaign = service.campaign("llm")
     live_state(campaign).spent += 2_000_000
     assert any("the log does not say why" in one for one in find_violations(campaign))

@@ -40,7 +40,7 @@ def test_a_key_is_rotated_with_some_grace_or_none(api: Api) -> None:
     assert other(api, third["token"]).get("/v1/campaigns").status_code == 200
 
 
-def test_nobody_gives_out_more_than_they_have(api: Api) -> None:
+def test_a_key_manages_only_keys_with_no_more_rights(api: Api) -> None:
     few = api.with_key("keys", "read", campaigns=["llm"])
     strong = api.post("/v1/keys", {"scopes": ["admin"]}).json()
     calls = [
