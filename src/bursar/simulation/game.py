@@ -78,16 +78,13 @@ def run(
     state = new_state(budget, policy.ties, overspend == "never")
     stream = new_stream(*seed, POLICY_STREAM)
     n = np.zeros(problem.arms)
-    levels = np.append(shares * budget, np.inf)
     checkpoints = np.zeros((shares.size, 3))
     kernel, own = make_loop(policy, loop, problem.arms)
     regrets = problem.regret  # computed at each look: once is enough
+    recorded = regrets, np.append(shares * budget, np.inf), checkpoints
 
     def play(choices: NDArray[np.int32]) -> int:
-        end: int = kernel(
-            p, tape.rows, tape.spans, tape.bits, tape.start, tape.length, n, state, *own,
-            regrets, levels, checkpoints, choices, stream,
-        )  # fmt: skip
+        end: int = kernel(p, *tape.arrays, n, state, *own, *recorded, choices, stream)
         if end == SHORT:
             tape.extend(int(state["short"][0]))
         return end

@@ -45,15 +45,11 @@ class Source:
     ) -> None:
         self.problem = problem
         if isinstance(problem, Nonstationary):
-            self.start, self.rewards, self.costs = problem.start, problem.rewards, problem.costs
+            self.means = problem.start, problem.rewards, problem.costs
             self.best: Floats = problem.ratios.max(axis=1)
             self.fatigue = problem.fatigue if problem.fatigue.any() else np.empty(0)
         else:  # the means of the only moment
-            self.start, self.rewards, self.costs = (
-                np.zeros(1),
-                problem.reward[None, :],
-                problem.cost[None, :],
-            )
+            self.means = np.zeros(1), problem.reward[None, :], problem.cost[None, :]
             self.best, self.fatigue = np.array([problem.rate]), np.empty(0)
         positions = [()] if shared else [(arm,) for arm in range(problem.arms)]
         self._streams = np.array([new_stream(*seed, OUTCOME_STREAM, *at) for at in positions])
@@ -80,15 +76,14 @@ def run(
     p = policy.kernel_params(policy.make_context(size, budget, problem.min_cost, Scale()))
     arms, state = new_arms(size), new_state(budget, policy.ties, overspend == "never")
     memory, totals = np.zeros(policy.memory_size(size)), np.zeros(2)
-    checkpoints, tired, streams = np.zeros((shares.size, 3)), np.ones(size), source.new_streams()
-    levels, stream = np.append(shares * budget, np.inf), new_stream(*seed, POLICY_STREAM)
+    checkpoints, stream = np.zeros((shares.size, 3)), new_stream(*seed, POLICY_STREAM)
+    learner = p, arms, state, memory, stream
+    world = source.new_streams(), *source.means, source.best, source.fatigue, np.ones(size)
+    recorded = totals, np.append(shares * budget, np.inf), checkpoints
     kernel = _kernel(cast(Any, type(policy)))
 
     def play(choices: NDArray[np.int32]) -> int:
-        return kernel(
-            p, arms, state, memory, stream, streams, source.start, source.rewards, source.costs,
-            source.best, source.fatigue, tired, totals, levels, checkpoints, choices,
-        )  # fmt: skip
+        return kernel(*learner, *world, *recorded, choices)
 
     choices = play_chunks(play, state, record, max_plays)
     checkpoints[int(state["level"][0]) :] = state["plays"][0], state["spent"][0], totals[0]

@@ -61,6 +61,11 @@ class Tape:
         self.rows[self.start] = 0.0
         self._write(np.arange(arms, dtype=np.int64), 0, rows - 1, self._generator(0, _FIRST))
 
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What compiled loops read; other arrays after the tape was extended."""
+        return self.rows, self.spans, self.bits, self.start, self.length
+
     def close(self) -> None:
         """Give the memory back, for the next tape of this thread; this one is at its end."""
         reuse_block(self._block)
@@ -119,7 +124,8 @@ class Tape:
         if self.rows.shape[1] == COLUMNS:  # a stream apart: outcomes must not depend on who plays
             draw = self._generator(int(arms[0]), _TRIALS, have)
             trials = draw.random((2, arms.size, more))
-        _kernel()(self.rows, self.spans, self.bits, self.start[arms], have, reward, cost, trials)
+        drawn = reward, cost, trials
+        _kernel()(self.rows, self.spans, self.bits, self.start[arms], have, *drawn)
 
     def _generator(self, arm: int, *part: int) -> np.random.Generator:
         seed, *position = self._seed

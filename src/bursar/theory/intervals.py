@@ -71,8 +71,8 @@ def interval(
     check_values("eta", eta_, (eta_ >= 0.0) & (eta_ <= 1.0), "in [0, 1]")
     _check_ranges(low_, high_)
     m = check_means("mean", m, low_, high_)
-    below, above = np.empty_like(m), np.empty_like(m)
-    _kernel(_intervals)(m, n_, z_, eta_, low_, high_, below, above)
+    below, above = ends = np.empty_like(m), np.empty_like(m)
+    _kernel(_intervals)(m, n_, z_, eta_, low_, high_, *ends)
     return restore_shape(below, shape), restore_shape(above, shape)
 
 
