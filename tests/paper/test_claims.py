@@ -19,7 +19,10 @@ from bursar.paper.claims import (
 )
 from bursar.paper.claims.criteria import (
     Contrast,
+    Evidence,
     Pair,
+    all_of,
+    any_of,
     convex,
     every,
     larger,
@@ -29,7 +32,6 @@ from bursar.paper.claims.criteria import (
     similar,
     straight,
 )
-from bursar.paper.claims.evidence import Evidence, all_of, any_of
 
 S, T = "S-Br-10", "S-Br-50"
 WORDS = {"holds", "does not hold", "depends", "not tested"}

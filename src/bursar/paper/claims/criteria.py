@@ -1,4 +1,4 @@
-"""The four criteria by which most claims are judged.
+"""The criteria by which claims are judged, and the evidence and verdicts that they share.
 
 - *Order*: a policy loses less than another (`lower`). Sign-flip tests, corrected by Holm's method.
 - *Likeness*: two policies lose about the same (`similar`), or one loses no more (`no_worse`).
@@ -13,51 +13,144 @@ Two claims need more: `published_order` reads the published matrix where no game
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache, cached_property, partial
 from itertools import product
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import mannwhitneyu
 
 from bursar.arrays import Floats
+from bursar.errors import InvalidInput
 from bursar.formatting import join_words
-from bursar.paper.analysis.compare import FEWEST, Comparison
+from bursar.paper.analysis import games
+from bursar.paper.analysis.compare import FEWEST, Comparison, compare
+from bursar.paper.analysis.coverage import measure_coverage
 from bursar.paper.analysis.dominance import PUBLISHED, measure_dominance
-from bursar.paper.analysis.games import pair_regret, played_settings
-from bursar.paper.analysis.growth import Growth
+from bursar.paper.analysis.growth import Growth, decades, measure_growth
 from bursar.paper.analysis.permutation import LEVEL, holm
-from bursar.paper.claims.evidence import (
-    AGAINST,
-    FOR,
-    HOLDS,
-    OPEN,
-    UNTESTED,
-    Evidence,
-    Judgement,
-    all_of,
-    any_of,
-    count_findings,
-    untested,
-)
 from bursar.paper.labels import format_short_label
+from bursar.settings import facebook
+from bursar.simulation.result import Result
 
-__all__ = [
-    "MARGIN",
-    "Contrast",
-    "Curve",
-    "Pair",
-    "convex",
-    "dominant",
-    "every",
-    "larger",
-    "logarithmic",
-    "lower",
-    "lower_somewhere",
-    "no_worse",
-    "published_order",
-    "similar",
-    "straight",
-]
+HOLDS, FAILS, DEPENDS, UNTESTED = "holds", "does not hold", "depends", "not tested"
+FOR, AGAINST, OPEN = "for", "against", "open"
+
+
+class Judgement(NamedTuple):
+    """What the evidence says about a claim; the fields are those of a claim."""
+
+    numbers: Any
+    test: str
+    verdict: str
+    why: str
+
+
+def untested(test: str, why: str) -> Judgement:
+    """Return the judgement of a claim for which there are no data."""
+    return Judgement([], test, UNTESTED, why)
+
+
+def all_of(findings: Sequence[str]) -> str:
+    """Return the verdict of a claim that every finding must support.
+
+    The claim holds if all findings support it. If one contradicts it, the claim does not hold, or
+    depends if others support it. Without a contradiction the data are inconclusive: it depends.
+
+    >>> all_of(["for", "for"]), all_of(["for", "against"]), all_of(["against", "open"])
+    ('holds', 'depends', 'does not hold')
+    """
+    if not findings:
+        return UNTESTED
+    if all(finding == FOR for finding in findings):
+        return HOLDS
+    return FAILS if AGAINST in findings and FOR not in findings else DEPENDS
+
+
+def any_of(findings: Sequence[str]) -> str:
+    """Return the verdict of a claim that one finding is enough for ("may outperform").
+
+    >>> any_of(["for", "against"]), any_of(["against", "against"]), any_of(["open"])
+    ('holds', 'does not hold', 'depends')
+    """
+    if not findings:
+        return UNTESTED
+    if FOR in findings:
+        return HOLDS
+    return FAILS if all(finding == AGAINST for finding in findings) else DEPENDS
+
+
+def count_findings(findings: Sequence[str], noun: str) -> str:
+    """Return how many findings go which way, as a clause.
+
+    >>> count_findings(["for", "open", "for"], "curves")
+    'Supported by 2 of 3 curves, contradicted by none, inconclusive for 1'
+    >>> count_findings(["for"], "curves"), count_findings(["for"] * 3, "curves")
+    ('Supported by 1 of 1 curves', 'Supported by all 3 curves')
+    """
+    total, good, bad = len(findings), findings.count(FOR), findings.count(AGAINST)
+    if good == total:
+        return f"Supported by {'1 of 1' if total == 1 else f'all {total}'} {noun}"
+    return (
+        f"Supported by {good or 'none'} of {total} {noun}, contradicted by {bad or 'none'},"
+        f" inconclusive for {total - good - bad or 'none'}"
+    )
+
+
+class Evidence:
+    """A result and, if given, the file of ads; each number is computed once."""
+
+    def __init__(self, result: Result, data: str | PathLike[str] | None = None) -> None:
+        self.result = result
+        self._data = data
+        self._has: Callable[..., bool] = cache(partial(games.has_games, result))
+        self.compare: Callable[..., Comparison] = cache(partial(compare, result))
+        self.failed_share: Callable[..., float] = cache(partial(games.failed_share, result))
+        self.growth: Callable[..., Growth] = cache(partial(measure_growth, result))
+
+    def has(self, setting: str, *policies: str) -> bool:
+        """Whether all of these policies have played the setting."""
+        return all(self._has(setting, policy) for policy in policies)
+
+    def list_missing(self, wanted: Iterable[tuple[str, str]]) -> str:
+        """Return a sentence on the settings, policies, or pairs of them, that were not played."""
+        names: dict[str, None] = {}
+        for setting, policy in wanted:
+            if setting not in self.result.settings:
+                names[setting] = None
+            elif not self.has(setting, policy):
+                name = format_short_label(policy)
+                names[name if policy not in self.result.policies else f"{name} on {setting}"] = None
+        return f" Not in this result: {join_words(list(names), 4)}." if names else ""
+
+    def best(self, setting: str, policies: Iterable[str]) -> str | None:
+        """Return the policy with the lowest mean final regret; None if none of them played."""
+        played = [slug for slug in policies if self.has(setting, slug)]
+        means = {
+            slug: float(games.final_regret(self.result, setting, slug).mean()) for slug in played
+        }
+        return min(means, key=means.__getitem__) if means else None
+
+    @property
+    def has_decades(self) -> bool:
+        """Whether regret was recorded at enough shares of the budget to see how it grows."""
+        try:
+            decades(self.result)
+        except InvalidInput:
+            return False
+        return True
+
+    @cached_property
+    def bounds(self) -> list[dict[str, Any]]:
+        """The rows of Figure 1, which are the same for every result."""
+        return measure_coverage()
+
+    @cached_property
+    def ads(self) -> facebook.Ads | None:
+        """The ads, or None if no file was given."""
+        return None if self._data is None else facebook.load(self._data)
+
 
 NOTHING = "There are no games to judge by."
 
@@ -98,7 +191,6 @@ def every(
 
 # order
 
-
 _ORDER = (
     "Mean regret, paired by repetition: sign-flip test of the mean difference, two-sided, 5%,"
     " Holm's correction over the {count} comparisons of this claim. Beside it Wilcoxon's signed"
@@ -106,19 +198,10 @@ _ORDER = (
 )
 
 
-def lower(evidence: Evidence, pairs: Sequence[Pair]) -> Judgement:
-    """Judge whether the first of each pair has the lower mean regret."""
-    return _order(evidence, pairs, all_of)
-
-
-def lower_somewhere(evidence: Evidence, pairs: Sequence[Pair]) -> Judgement:
-    """Judge whether the first of at least one pair has the lower mean regret."""
-    return _order(evidence, pairs, any_of)
-
-
-def _order(
+def _judge_order(
     evidence: Evidence, pairs: Sequence[Pair], rule: Callable[[Sequence[str]], str]
 ) -> Judgement:
+    """Judge whether the first of each pair has the lower mean regret."""
     found, missing = _compare(evidence, pairs)
     test = _ORDER.format(count=len(found))
     if not found:
@@ -126,14 +209,18 @@ def _order(
     p, typical = holm([c.p for c in found]), holm([c.p_typical for c in found])
     means = [_finding(q, -c.difference) for q, c in zip(p, found, strict=True)]
     sides = [c.median_difference or 0.5 - c.wins for c in found]
-    games = [_finding(q, -side) for q, side in zip(typical, sides, strict=True)]
+    medians = [_finding(q, -side) for q, side in zip(typical, sides, strict=True)]
     numbers = [
         _comparison_row(evidence, c, float(q), float(t), finding)
         for c, q, t, finding in zip(found, p, typical, means, strict=True)
     ]
     verdict = rule(means)
-    why = _explain_order(found, means, verdict == HOLDS) + _explain_typical(means, games) + missing
-    return Judgement(numbers, test, verdict, why)
+    why = _explain_order(found, means, verdict == HOLDS) + _explain_typical(means, medians)
+    return Judgement(numbers, test, verdict, why + missing)
+
+
+lower = partial(_judge_order, rule=all_of)
+lower_somewhere = partial(_judge_order, rule=any_of)
 
 
 def _compare(evidence: Evidence, pairs: Sequence[Pair]) -> tuple[list[Comparison], str]:
@@ -201,20 +288,19 @@ def _describe(c: Comparison) -> str:
     )
 
 
-def _explain_typical(means: Sequence[str], games: Sequence[str]) -> str:
+def _explain_typical(means: Sequence[str], medians: Sequence[str]) -> str:
     """Say where the typical game differs from the mean."""
-    opposite = sum({m, g} == {FOR, AGAINST} for m, g in zip(means, games, strict=True))
-    if all_of(means) == all_of(games) and not opposite:
+    opposite = sum({m, g} == {FOR, AGAINST} for m, g in zip(means, medians, strict=True))
+    if all_of(means) == all_of(medians) and not opposite:
         return ""
     end = f"; mean and typical game have opposite signs in {opposite}." if opposite else "."
     return (
-        f" In the typical (median) game, regret is significantly lower in {games.count(FOR)} and"
-        f" higher in {games.count(AGAINST)} of {len(games)}{end}"
+        f" In the typical (median) game, regret is significantly lower in {medians.count(FOR)} and"
+        f" higher in {medians.count(AGAINST)} of {len(medians)}{end}"
     )
 
 
 # likeness
-
 
 MARGIN = 0.1  # of the other's mean: what counts as about the same
 _SIMILAR = (
@@ -227,25 +313,16 @@ _NO_WORSE = (
 )
 
 
-def similar(evidence: Evidence, pairs: Sequence[Pair]) -> Judgement:
-    """Judge whether both of each pair lose about the same."""
-    return _likeness(evidence, pairs, _SIMILAR, "Within 10%", two_sided=True)
-
-
-def no_worse(evidence: Evidence, pairs: Sequence[Pair]) -> Judgement:
-    """Judge whether the first of each pair loses at most 10% more than the second."""
-    return _likeness(evidence, pairs, _NO_WORSE, "At most 10% above", two_sided=False)
-
-
-def _likeness(
-    evidence: Evidence, pairs: Sequence[Pair], test: str, word: str, *, two_sided: bool
+def _judge_likeness(
+    evidence: Evidence, pairs: Sequence[Pair], test: str, word: str, two_sided: bool
 ) -> Judgement:
+    """Judge whether the first of each pair loses at most 10% more, or about the same."""
     found, missing = _compare(evidence, pairs)
     if not found:
         return untested(test, NOTHING + missing)
-    findings = [_place(c.low, c.high, MARGIN * c.mean_other, two_sided) for c in found]
     findings = [
-        f if c.repetitions >= FEWEST else OPEN for c, f in zip(found, findings, strict=True)
+        OPEN if c.repetitions < FEWEST else _place(c.low, c.high, MARGIN * c.mean_other, two_sided)
+        for c in found
     ]
     numbers = [
         _comparison_row(evidence, c, c.p, c.p_typical, finding)
@@ -268,8 +345,11 @@ def _place(low: float, high: float, margin: float, two_sided: bool = False) -> s
     return AGAINST if low > margin or (two_sided and high < -margin) else OPEN
 
 
-# contrast
+similar = partial(_judge_likeness, test=_SIMILAR, word="Within 10%", two_sided=True)
+no_worse = partial(_judge_likeness, test=_NO_WORSE, word="At most 10% above", two_sided=False)
 
+
+# contrast
 
 _CONTRAST = (
     "Regret of a policy over that of a reference, (1 + one) / (1 + other), one number per"
@@ -312,7 +392,7 @@ def _log_ratios(evidence: Evidence, contrast: Contrast, settings: tuple[str, ...
     logs: dict[int, list[float]] = {}
     for setting in settings:
         if evidence.has(setting, contrast.one, contrast.reference):
-            pair = pair_regret(evidence.result, setting, contrast.one, contrast.reference)
+            pair = games.pair_regret(evidence.result, setting, contrast.one, contrast.reference)
             ratios = np.log1p(pair.one) - np.log1p(pair.other)
             for repetition, value in zip(pair.repetitions.tolist(), ratios.tolist(), strict=True):
                 logs.setdefault(repetition, []).append(value)
@@ -340,7 +420,6 @@ def _contrast_row(contrast: Contrast, here: Floats, there: Floats, p: float) -> 
 
 # bend
 
-
 # the last decade of the budget costs at most 1.67 times what the decade before it costs
 _NEARLY = 0.25
 _BEND = (
@@ -352,29 +431,10 @@ _STRAIGHT = "For: the interval lies within ±0.25 (a line is 0). Against: wholly
 _CONVEX = "For: the interval lies above 0. Against: it ends below 0.25."
 
 
-def logarithmic(evidence: Evidence, curves: Sequence[Curve]) -> Judgement:
-    """Judge whether regret grows no faster than the logarithm of the budget."""
-    return _bend(evidence, curves, _LOG, lambda g: _place(g.low, g.high, _NEARLY))
-
-
-def straight(evidence: Evidence, curves: Sequence[Curve]) -> Judgement:
-    """Judge whether the curve is a straight line over the logarithm of the budget."""
-    return _bend(evidence, curves, _STRAIGHT, lambda g: _place(g.low, g.high, _NEARLY, True))
-
-
-def convex(evidence: Evidence, curves: Sequence[Curve]) -> Judgement:
-    """Judge whether the curve bends upwards."""
-    return _bend(
-        evidence,
-        curves,
-        _CONVEX,
-        lambda g: FOR if g.low > 0.0 else AGAINST if g.high <= _NEARLY else OPEN,
-    )
-
-
-def _bend(
-    evidence: Evidence, curves: Sequence[Curve], words: str, rule: Callable[[Growth], str]
+def _judge_bend(
+    evidence: Evidence, curves: Sequence[Curve], words: str, rule: Callable[[float, float], str]
 ) -> Judgement:
+    """Judge the interval of each curvature by a rule."""
     test = _BEND + words
     if not evidence.has_decades:
         return untested(test, "Regret was recorded at too few shares of the budget to see a shape.")
@@ -382,7 +442,7 @@ def _bend(
     missing = evidence.list_missing(curves)
     if not found:
         return untested(test, NOTHING + missing)
-    findings = [rule(g) for g in found]
+    findings = [rule(g.low, g.high) for g in found]
     numbers = [_growth_row(evidence, g, f) for g, f in zip(found, findings, strict=True)]
     kind = AGAINST if AGAINST in findings else OPEN if OPEN in findings else FOR
     chosen = [g for g, finding in zip(found, findings, strict=True) if finding == kind]
@@ -412,15 +472,25 @@ def _growth_row(evidence: Evidence, g: Growth, finding: str) -> dict[str, Any]:
     }
 
 
-# orders over all settings
+def _is_convex(low: float, high: float) -> str:
+    return FOR if low > 0.0 else AGAINST if high <= _NEARLY else OPEN
 
+
+logarithmic = partial(_judge_bend, words=_LOG, rule=partial(_place, margin=_NEARLY))
+straight = partial(
+    _judge_bend, words=_STRAIGHT, rule=partial(_place, margin=_NEARLY, two_sided=True)
+)
+convex = partial(_judge_bend, words=_CONVEX, rule=_is_convex)
+
+
+# orders over all settings
 
 _CITED = {1: FOR, -1: AGAINST, 0: OPEN, None: OPEN}
 
 
 def published_order(evidence: Evidence, order: Sequence[tuple[str, str]]) -> Judgement:
     """Judge by our own games where both policies have played, else by the published matrix."""
-    pairs = [Pair(s, *two) for s in played_settings(evidence.result) for two in order]
+    pairs = [Pair(s, *two) for s in games.played_settings(evidence.result) for two in order]
     measured = lower(evidence, pairs)
     findings = [_CITED[PUBLISHED.entry(*two)] for two in order]
     known = findings.count(FOR)

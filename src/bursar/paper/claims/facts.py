@@ -11,18 +11,8 @@ from scipy.stats import binomtest
 from bursar.arrays import Floats
 from bursar.paper.analysis.coverage import example_2
 from bursar.paper.analysis.permutation import LEVEL, holm
-from bursar.paper.claims.evidence import (
-    AGAINST,
-    DEPENDS,
-    FAILS,
-    FOR,
-    HOLDS,
-    OPEN,
-    Evidence,
-    Judgement,
-    all_of,
-    untested,
-)
+from bursar.paper.claims import criteria
+from bursar.paper.claims.criteria import AGAINST, FOR, OPEN, Evidence, Judgement, all_of
 from bursar.settings.facebook import Ads
 
 __all__ = [
@@ -45,7 +35,6 @@ Row = dict[str, Any]
 
 # bounds of Figure 1
 
-
 _ALLOWED = 0.01
 _OMEGA = "omega-ucb"
 _BOUNDS = (
@@ -57,7 +46,7 @@ _BOUNDS = (
 
 def judge_united_bounds(evidence: Evidence) -> Judgement:
     """Judge i-UCB, UCB-SC and KL-UCB-SC."""
-    rows = [row for row in _correct(evidence) if row["type"] == "u"]
+    rows = _correct(evidence, type="u")
     published = [row for row in evidence.bounds if row["as_published"]]
     why = (
         f"Violated in {_violations(rows, 'i-ucb')} of cases by i-UCB, {_violations(rows, 'ucb-sc')}"
@@ -70,7 +59,7 @@ def judge_united_bounds(evidence: Evidence) -> Judgement:
 
 def judge_composite_bounds(evidence: Evidence) -> Judgement:
     """Judge m-UCB."""
-    rows = [r for r in _correct(evidence) if r["type"] == "c" and r["bound"] != _OMEGA]
+    rows = _correct(evidence, bound="m-ucb")
     findings = [FOR if _is_loose(evidence, row) else AGAINST for row in rows]
     loose = [_looseness(evidence, row) for row in rows]
     why = (
@@ -82,11 +71,11 @@ def judge_composite_bounds(evidence: Evidence) -> Judgement:
 
 def judge_hybrid_bounds(evidence: Evidence) -> Judgement:
     """Judge c-UCB and Budget-UCB."""
-    rows = [row for row in _correct(evidence) if row["type"] == "h"]
+    rows = _correct(evidence, type="h")
     findings = [FOR if _tight(r) == FOR or _is_loose(evidence, r) else AGAINST for r in rows]
     parts = []
     for bound in ("c-ucb", "budget-ucb"):
-        mine = [row for row in rows if row["bound"] == bound]
+        mine = _correct(evidence, bound=bound)
         tight = sum(_tight(row) == FOR for row in mine)
         loose = sum(_is_loose(evidence, row) for row in mine)
         parts.append(
@@ -98,7 +87,7 @@ def judge_hybrid_bounds(evidence: Evidence) -> Judgement:
 
 def judge_omega_validity(evidence: Evidence) -> Judgement:
     """Judge how often ω's own bound is violated."""
-    rows = [row for row in _correct(evidence) if row["bound"] == _OMEGA]
+    rows = _correct(evidence, bound=_OMEGA)
     opposite = {FOR: AGAINST, AGAINST: FOR, OPEN: OPEN}
     why = f"Violated in {_violations(rows, _OMEGA)} of cases where 1% is allowed."
     if max(row["violations_high"] for row in rows) < _ALLOWED / 2.0:
@@ -115,19 +104,18 @@ def judge_omega_tightness(evidence: Evidence) -> Judgement:
         f"Among the other valid bounds, ω's is tighter in {findings.count(FOR)} of"
         f" {len(findings)} cases (median of bound over ratio)."
     )
-    why += f" It is not tighter than {', '.join(tighter)}, with its radius corrected." * bool(
-        tighter
-    )
+    if tighter:
+        why += f" It is not tighter than {', '.join(tighter)}, with its radius corrected."
     return _judge_bounds(rows, findings, why)
 
 
 def judge_invalid_bounds(evidence: Evidence) -> Judgement:
     """Judge issue (i3): the lower bound of a cost reaches 0."""
-    rows = [row for row in _correct(evidence) if row["bound"] == "m-ucb"]
+    rows = _correct(evidence, bound="m-ucb")
     findings = [FOR if row["infinite"] > _free(row) else AGAINST for row in rows]
     shares = [f"{row['infinite']:.1%} with {row['samples']:,} samples" for row in rows]
     why = f"m-UCB's bound is infinite in {', '.join(shares)}."
-    if all(row["infinite"] <= _free(row) for row in _correct(evidence) if row["bound"] == _OMEGA):
+    if all(row["infinite"] <= _free(row) for row in _correct(evidence, bound=_OMEGA)):
         why += " That of ω-UCB is infinite only where no sample cost anything."
     return _judge_bounds(rows, findings, why)
 
@@ -137,8 +125,10 @@ def _judge_bounds(rows: list[Row], findings: list[str], why: str) -> Judgement:
     return Judgement(numbers, _BOUNDS, all_of(findings), why)
 
 
-def _correct(evidence: Evidence) -> list[Row]:
-    return [row for row in evidence.bounds if not row["as_published"]]
+def _correct(evidence: Evidence, **wanted: Any) -> list[Row]:
+    """Return the corrected rows of Figure 1 that have the wanted values."""
+    wanted["as_published"] = False
+    return [row for row in evidence.bounds if wanted.items() <= row.items()]
 
 
 def _tight(row: Row) -> str:
@@ -154,13 +144,9 @@ def _is_loose(evidence: Evidence, row: Row) -> bool:
 
 def _looseness(evidence: Evidence, row: Row) -> float:
     """Return how far the bound is above the ratio, relative to how far ω's is."""
-    (omega,) = (
-        r["tightness_median"]
-        for r in _correct(evidence)
-        if r["bound"] == _OMEGA and r["samples"] == row["samples"]
-    )
+    (omega,) = _correct(evidence, bound=_OMEGA, samples=row["samples"])
     mine = row["tightness_median"]
-    return float("inf") if mine is None else float((mine - 1.0) / (omega - 1.0))
+    return float("inf") if mine is None else (mine - 1.0) / (omega["tightness_median"] - 1.0)
 
 
 def _free(row: Row) -> float:
@@ -179,13 +165,9 @@ def _violations(rows: Sequence[Row], bound: str) -> str:
 def judge_example_values(_: Evidence) -> Judgement:
     """Judge the four numbers of Example 2."""
     one, two = rows = example_2()
-    pairs = [
-        (row[paper], row[ours])
-        for row in rows
-        for paper, ours in (("m_ucb_paper", "m_ucb"), ("omega_paper", "omega_at_bound"))
-    ]
-    right = [round(ours, _decimals(printed)) == printed for printed, ours in pairs]
-    verdict = HOLDS if all(right) else DEPENDS if any(right) else FAILS
+    columns = (("m_ucb_paper", "m_ucb"), ("omega_paper", "omega_at_bound"))
+    right = [_is_rounded(row[paper], row[ours]) for row in rows for paper, ours in columns]
+    verdict = criteria.HOLDS if all(right) else criteria.DEPENDS if any(right) else criteria.FAILS
     why = (
         f"{sum(right)} of 4 are right. m-UCB's formula gives {one['m_ucb']:.2f} for arm 1, not"
         f" {one['m_ucb_paper']}, and {two['m_ucb']:.1f} for arm 2; ω-UCB's gives"
@@ -201,7 +183,13 @@ def judge_example_choice(_: Evidence) -> Judgement:
     one, two = rows = example_2()
     wrong = two["m_ucb"] > one["m_ucb"]
     right = all(one[key] > two[key] for key in ("omega_policy", "omega_at_bound"))
-    verdict = HOLDS if wrong and right else DEPENDS if wrong or right else FAILS
+    verdict = (
+        criteria.HOLDS
+        if wrong and right
+        else criteria.DEPENDS
+        if wrong or right
+        else criteria.FAILS
+    )
     why = (
         f"m-UCB's index is {one['m_ucb']:.2f} for arm 1 and {two['m_ucb']:.2f} for arm 2, ω-UCB's"
         f" {one['omega_policy']:.2f} and {two['omega_policy']:.2f}."
@@ -209,18 +197,15 @@ def judge_example_choice(_: Evidence) -> Judgement:
     return Judgement(rows, "Computed from the formulas.", verdict, why)
 
 
-def _decimals(printed: float) -> int:
-    return len(str(printed).partition(".")[2])
+def _is_rounded(printed: float, exact: float) -> bool:
+    return round(exact, len(str(printed).partition(".")[2])) == printed
 
 
 # the file of ads
 
-
 _NO_FILE = "The file of ads was not given."
 _COUNTED = "Counted in the file of ads, after leaving out unusable lines."
 _EXAMPLE = 33  # arms of the campaign that the paper draws
-
-
 Finding = tuple[Any, str, str]  # numbers, verdict and explanation
 
 
@@ -230,7 +215,7 @@ def _on_ads(test: str) -> Callable[[Callable[[Ads], Finding]], Callable[[Evidenc
     def wrap(rule: Callable[[Ads], Finding]) -> Callable[[Evidence], Judgement]:
         def judge(evidence: Evidence) -> Judgement:
             if evidence.ads is None:
-                return untested(test, _NO_FILE)
+                return criteria.untested(test, _NO_FILE)
             numbers, verdict, why = rule(evidence.ads)
             return Judgement(numbers, test, verdict, why)
 
@@ -245,7 +230,7 @@ def judge_campaigns(ads: Ads) -> Finding:
     """Judge whether there are 19 campaigns by gender and age."""
     plain = len({key[1:] for key in ads.key})
     full = len({*ads.key})
-    verdict = HOLDS if plain == 19 else DEPENDS if full == 19 else FAILS
+    verdict = criteria.HOLDS if plain == 19 else criteria.DEPENDS if full == 19 else criteria.FAILS
     why = (
         f"Gender and age alone give {plain} groups; campaign, gender and age give {full}, which is"
         " what the authors' code does."
@@ -260,7 +245,7 @@ def judge_arm_counts(ads: Ads) -> Finding:
     found = (sizes[0], sizes[-1])
     claimed = {"the text": (2, 93), "the table": (2, 97)}
     right = [where for where, range_ in claimed.items() if range_ == found]
-    verdict = HOLDS if len(right) == 2 else DEPENDS if right else FAILS
+    verdict = criteria.HOLDS if len(right) == 2 else criteria.DEPENDS if right else criteria.FAILS
     who = f"{' and '.join(right)} is right" if right else "neither is right"
     return {"arms": sizes}, verdict, f"Campaigns have {found[0]} to {found[1]} ads: {who}."
 
@@ -272,7 +257,7 @@ def judge_ages(ads: Ads) -> Finding:
     right = {"30-34", "34-39", "40-44", "45-49"} == {*found}
     why = f"The file has {', '.join(found)}" + ("." if right else ": 34-39 is a slip for 35-39.")
     numbers = {"ages": found, "genders": sorted({key[2] for key in ads.key})}
-    return numbers, HOLDS if right else FAILS, why
+    return numbers, criteria.HOLDS if right else criteria.FAILS, why
 
 
 @_on_ads("Share of mean costs above 1/2, binomial test against 1/2, Holm's correction.")
@@ -302,10 +287,8 @@ def _samples(ads: Ads) -> list[tuple[str, Floats, Floats]]:
     rewards = np.concatenate([c.reward for c in campaigns])
     costs = np.concatenate([c.cost for c in campaigns])
     drawn = [c for c in campaigns if c.arms == _EXAMPLE]
-    return [
-        ("all ads", rewards, costs),
-        *((f"{c.name} ({c.arms} ads)", c.reward, c.cost) for c in drawn),
-    ]
+    shown = [(f"{c.name} ({c.arms} ads)", c.reward, c.cost) for c in drawn]
+    return [("all ads", rewards, costs), *shown]
 
 
 def _share(name: str, inside: Any, expected: float, where: str) -> Row:
