@@ -98,7 +98,7 @@ def test_workers_with_other_code_are_refused(workers, tmp_path, monkeypatch):
         run(small(1), tmp_path, engine=make_dask_engine(workers.scheduler_address))
 
 
-def test_an_address_where_nobody_answers(tmp_path):
+def test_an_address_without_a_scheduler_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match=r"no Dask scheduler at 'tcp://127\.0\.0\.1:9'"):
         run(small(1), tmp_path, engine=make_dask_engine("tcp://127.0.0.1:9", timeout=1))
 

@@ -35,11 +35,11 @@ from bursar.policies.uniform import Uniform
 
 @dataclass(frozen=True)
 class Fickle(Uniform):
-    """Fails while it is told to."""
+    """Fails while the variable is set."""
     name = "fickle"
     def kernel_params(self, context):
         if os.environ.get("BURSAR_TEST_FAIL"):
-            raise RuntimeError("out of luck")
+            raise RuntimeError("broken policy")
         return super().kernel_params(context)
 '''
 
@@ -342,7 +342,7 @@ def test_a_failure_keeps_traceback_and_seed_and_the_rest_goes_on(fickle, tmp_pat
     assert (outcome.counts.failed, outcome.counts.done) == (3, 0)
     assert [f.policy for f in outcome.failures] == ["fickle"] * 3
     failure = outcome.failures[0]
-    assert failure.error == "RuntimeError: out of luck"
+    assert failure.error == "RuntimeError: broken policy"
     assert "Traceback" in failure.traceback
     assert (failure.seed, failure.repetition) == (0, 0)
     kept = json.loads(next((out / "failed").glob("*.json")).read_text())
@@ -360,7 +360,7 @@ def test_a_failure_keeps_traceback_and_seed_and_the_rest_goes_on(fickle, tmp_pat
     assert arrow.table(healed.result).equals(arrow.table(fresh.result))
 
 
-# policies of one's own
+# the user's own policies
 
 
 def test_a_policy_file_joins_the_policies_and_its_content_is_in_the_key(tmp_path):

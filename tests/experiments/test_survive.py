@@ -148,7 +148,7 @@ def test_a_failed_unit_is_an_exit_code_and_can_be_repeated(tmp_path):
         '    name = "fickle"\n'
         "    def kernel_params(self, context):\n"
         '        if os.environ.get("BURSAR_TEST_FAIL"):\n'
-        '            raise RuntimeError("out of luck")\n'
+        '            raise RuntimeError("broken policy")\n'
         "        return super().kernel_params(context)\n"
     )
     grid = tmp_path / "grid.toml"
@@ -163,11 +163,11 @@ def test_a_failed_unit_is_an_exit_code_and_can_be_repeated(tmp_path):
     finally:
         del os.environ["BURSAR_TEST_FAIL"]
     assert code == 1
-    assert "failed: fickle on S-Br-10, repetition 0: RuntimeError: out of luck" in errors
+    assert "failed: fickle on S-Br-10, repetition 0: RuntimeError: broken policy" in errors
     assert "2 units failed; repeat them with --rerun-failed" in errors
     assert str(out / "report.html") in printed
-    assert "out of luck" in (out / "report.html").read_text()
+    assert "broken policy" in (out / "report.html").read_text()
     assert finished(grid, out)[0] == 1
     code, _, errors = finished(grid, out, "--rerun-failed")
     assert code == 0, errors
-    assert "out of luck" not in (out / "report.html").read_text()
+    assert "broken policy" not in (out / "report.html").read_text()

@@ -43,20 +43,22 @@ EXPLORE = "log 5% of the asks at random (explore=0.05), with the propensity of e
 
 
 def logged(rows: int, how: str = "uniform", seed: int = 0, **more) -> Log:
-    """Play the four arms at random; ``context``: by something the log does not have, mood.
+    """Play the four arms at random; with ``context``, by a variable that the log does not have.
 
-    In a good mood every arm brings 0.2 more, and arm 3 is shown more often; so the plain means of
-    the log are wrong for every arm, though the means over moods are those of REWARDS.
+    In one of its two contexts every arm earns 0.2 more and arm 3 is played more often, so that the
+    plain means of the log are wrong for every arm, though the means over contexts are REWARDS.
     """
     rng = np.random.default_rng([seed, 77])
-    mood = rng.integers(2, size=rows)
+    context = rng.integers(2, size=rows)
     chances = {
         "uniform": np.full((rows, 4), 0.25),
         "uneven": np.tile([0.1, 0.2, 0.3, 0.4], (rows, 1)),
-        "context": np.where(mood[:, None] == 0, [0.55, 0.15, 0.15, 0.15], [0.15, 0.15, 0.15, 0.55]),
+        "context": np.where(
+            context[:, None] == 0, [0.55, 0.15, 0.15, 0.15], [0.15, 0.15, 0.15, 0.55]
+        ),
     }[how]
     arm = (rng.random(rows)[:, None] > chances.cumsum(axis=1)).sum(axis=1).clip(0, 3)
-    lift = np.where(mood == 1, 0.2, -0.2) if how == "context" else 0.0
+    lift = np.where(context == 1, 0.2, -0.2) if how == "context" else 0.0
     return Log.from_columns(
         arm=arm,
         propensity=chances[np.arange(rows), arm],
@@ -143,7 +145,7 @@ def test_weights_of_propensities_decide_where_the_log_looked_at_more_than_it_kep
     assert abs(right[:, REWARD].mean() / truth - 1.0) < 0.03
     blind = replace(rows, accept=np.ones(len(rows)))
     wrong = play_passes(player, blind, knowledge, count=100, seed=0, resample=False)[0]
-    # the best arm, 0, was mostly shown in a bad mood: taken as it comes the log belittles it
+    # the best arm, 0, was mostly played in the worse context: without weights it seems worse
     assert wrong[:, REWARD].mean() / truth - 1.0 < -0.06
 
 
@@ -229,7 +231,7 @@ def test_without_a_budget_each_may_spend_what_the_log_spent():
     assert found.budget == log.spent == log.cost.sum()
 
 
-def test_policies_that_need_the_budget_or_a_cost_are_told_or_say_so():
+def test_policies_that_need_the_budget_or_a_cost_get_it_or_refuse():
     log = logged(2000)
     assert replay(log, ["kube"], 20.0, resamples=20)[0].reached == 1.0
     with pytest.raises(MissingKnowledge, match="min_cost"):

@@ -116,7 +116,7 @@ def other_names(text):
         other_names,
     ],
 )
-def test_the_same_ads_in_other_clothes(change):
+def test_the_same_ads_in_other_formats(change):
     want, got = facebook.parse(GOOD.encode()), facebook.parse(change(GOOD))
     assert got.key == want.key
     assert np.array_equal(got.reward, want.reward)

@@ -65,7 +65,7 @@ def refused(text: str | bytes, **options) -> str:
         b"notes,sales,spent,ad,clicks\nx,10,50,A,100\ny,4,80,B,200\n",
     ],
 )
-def test_one_table_in_many_dresses(data):
+def test_one_table_in_many_formats(data):
     export = of(data)
     (one,) = export.settings
     assert (one.name, one.arm_names) == ("all", ("A", "B"))
@@ -406,7 +406,7 @@ def test_the_shifted_lines_of_the_papers_file_are_found_by_their_empty_field():
         "more total_conversion than clicks": ads.left_out.counts["more conversions than clicks"],
     }
     assert export.left_out.lines["total_conversion is empty"] == ads.left_out.lines[shifted]
-    # a generic reader that is told to take them believes them: hence the note
+    # read as zeros they would be accepted, hence the note
     assert "their columns may be shifted" in export.notes[-1]
     believed = read_ad_export(the_file(), blank_is_zero=True, **FACEBOOK)
     assert any(line.startswith("Left out: ") and "45-49/" in line for line in believed.notes)
@@ -492,7 +492,7 @@ def test_a_clear_file_is_to_be_trusted():
     assert len(said) == 5
 
 
-def test_a_thin_file_is_not_told_apart_and_learning_is_advised():
+def test_with_few_data_learning_is_advised():
     export = of(THIN)
     said = advise(export.settings, played(export.settings, 2000.0), 2000.0)
     assert "Your data do not clearly separate it from 'C', 'A' and 'D'." in said
@@ -540,7 +540,7 @@ def test_several_groups_share_one_advice():
     assert "spend on 'A' in x. Elsewhere let ω*-UCB (ρ = 1/4) divide the budget." in said[-1]
 
 
-def test_a_lucky_arm_of_few_clicks_is_not_the_safe_one():
+def test_the_best_arm_of_few_clicks_is_not_the_safe_one():
     export = of(
         "ad,clicks,spent,sales\nA,1,0.5,1\nB,2000,1000,300\nC,2000,1000,100\nD,900,450,30\n"
     )

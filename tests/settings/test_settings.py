@@ -165,7 +165,7 @@ def test_the_authors_choices_have_a_name():
         ("S-Br-10:", "S-Br-10 has no option ''; did you mean 'S-Br-10:authors'?"),
     ],
 )
-def test_unknown_names_are_told_the_nearest(name, message):
+def test_unknown_names_are_refused_with_the_nearest(name, message):
     with pytest.raises(UnknownSetting) as caught:
         setting(name)
     assert str(caught.value) == message
@@ -178,7 +178,7 @@ def test_repetitions_are_counted(repetition):
         setting("S-Br-10").problems(repetition)
 
 
-def test_without_data_the_way_to_it_is_told(tmp_path, monkeypatch):
+def test_without_data_the_error_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("BURSAR_DATA", str(tmp_path))
     with pytest.raises(MissingData, match="then run: bursar data facebook-ads --from FILE"):
         setting("FB-Br").problems(0)
