@@ -19,7 +19,7 @@ from bursar.paper.analysis.compare import compare
 from bursar.paper.analysis.games import played_settings
 from bursar.paper.analysis.shares import regret_shares
 from bursar.paper.labels import RECOMMENDED, format_label, format_short_label
-from bursar.paper.report.tables import count_verdicts
+from bursar.paper.report.data import count_verdicts
 from bursar.simulation import arrow
 
 HERE = Path(__file__).parent

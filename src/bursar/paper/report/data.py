@@ -1,115 +1,168 @@
-"""The data of a report: what was asked, what came out, and how it was made."""
+"""The data of a report, the tables made from them, and how the page writes numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bursar.formatting import format_number
+from bursar.paper.analysis import games
+from bursar.paper.analysis.permutation import bootstrap_interval
+from bursar.paper.analysis.shares import shares_by_repetition
 from bursar.paper.figures.draw import DrawnFigure
 from bursar.paper.labels import format_label
 from bursar.policies import POLICIES
 from bursar.settings.catalog import SETTINGS
 from bursar.simulation.result import Result
 
-__all__ = [
-    "ReportData",
-    "SettingRow",
-    "format_amount",
-    "format_cell",
-    "format_points",
-    "format_share",
-    "format_value",
-    "list_setting_rows",
-]
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportData:
-    """All that a report shows.
+    """All that a report shows; mappings are plain values that JSON can hold.
 
-    Attributes
-    ----------
-    title : str
-        The heading of the page.
-    experiment : mapping
-        ``name``, ``settings``, ``policies``, ``repetitions``, ``budget_plays`` (or ``budget``),
-        ``shares``, ``seed``, ``overspend`` and ``data`` (the name of the file, or None). An entry
-        of ``settings`` is a name, or a mapping with ``name``, ``kind``, ``distribution``, ``arms``
-        and ``source`` for a setting that is not one of the paper's.
-    result : Result
-        Every game.
-    claims : sequence of mapping
-        ``id``, ``section``, ``text``, ``numbers``, ``test``, ``verdict`` ("holds",
-        "does not hold", "depends" or "not tested") and ``why``.
-    figures : sequence of DrawnFigure
-        In the order of the page.
-    timings : sequence of mapping
-        ``policy``, ``setting``, ``plays`` and ``seconds``.
-    run : mapping
-        ``started`` (ISO 8601), ``seconds``, ``cores``, ``machine``, ``python``, ``versions`` (a
-        mapping), ``bursar``, ``digest``, ``command``, and units ``done``, ``cached``, ``failed``;
-        optionally ``engine`` and ``core_seconds``. The page leaves out what is missing.
-    failures : sequence of mapping
-        ``setting``, ``repetition``, ``policy``, ``error`` and ``traceback``.
-    notes : sequence of str
-        What the reader should know, for example what was left out and why.
-    advice : sequence of str
-        What to do; shown first, for runs on a user's own ads.
+    ``experiment`` has ``name``, ``settings``, ``policies``, ``repetitions``, ``budget_plays`` (or
+    ``budget``), ``shares``, ``seed``, ``overspend`` and ``data`` (the name of the file, or None).
+    An entry of ``settings`` is a name, or a mapping with ``name``, ``kind``, ``distribution``,
+    ``arms`` and ``source`` for a setting that is not one of the paper's.
+
+    ``run`` has ``started`` (ISO 8601), ``seconds``, ``cores``, ``machine``, ``python``,
+    ``versions`` (a mapping), ``bursar``, ``digest``, ``command``, units ``done``, ``cached`` and
+    ``failed``, and optionally ``engine`` and ``core_seconds``. The page leaves out what is missing.
     """
 
     title: str
     experiment: Mapping[str, Any]
     result: Result
-    claims: Sequence[Mapping[str, Any]] = ()
+    claims: Sequence[Mapping[str, Any]] = ()  # the fields of `bursar.paper.claims.Claim`
     figures: Sequence[DrawnFigure] = ()
-    timings: Sequence[Mapping[str, Any]] = ()
+    timings: Sequence[Mapping[str, Any]] = ()  # policy, setting, plays and seconds
     run: Mapping[str, Any] = field(default_factory=dict)
-    failures: Sequence[Mapping[str, Any]] = ()
-    notes: Sequence[str] = ()
-    advice: Sequence[str] = ()
+    failures: Sequence[Mapping[str, Any]] = ()  # setting, repetition, policy, error and traceback
+    notes: Sequence[str] = ()  # for example what was left out and why
+    advice: Sequence[str] = ()  # what to do; shown first, for runs on a user's own ads
 
 
-@dataclass(frozen=True, kw_only=True)
-class SettingRow:
-    """A row of the table of settings; what is unknown is empty."""
-
-    name: str
-    kind: str = ""
-    distribution: str = ""
-    arms: tuple[int, ...] = ()
-    source: str = ""
-    problems: int
-    games: int
-
-    @property
-    def arms_text(self) -> str:
-        """How many arms there are to choose from."""
-        if not self.arms:
-            return "–"
-        low, high = min(self.arms), max(self.arms)
-        return f"{low}" if low == high else f"{low} to {high}"
-
-
-def list_setting_rows(report: ReportData) -> list[SettingRow]:
-    """Return the settings of the result, in its order."""
+def list_setting_rows(report: ReportData) -> list[Row]:
+    """Return a row for each setting of the result, in its order; what is unknown is empty."""
     fields = ("kind", "distribution", "arms", "source")
     given = [s for s in report.experiment.get("settings", ()) if isinstance(s, Mapping)]
     described = {one["name"]: {key: one[key] for key in fields if key in one} for one in given}
     rows = []
     for code, name in enumerate(report.result.settings):
         paper = SETTINGS.get(name.removesuffix(":authors"))
-        known = {} if paper is None else {key: getattr(paper, key) for key in fields}
-        known |= described.get(name, {})
-        arms = known.get("arms", ())
-        known["arms"] = (arms,) if isinstance(arms, int) else tuple(arms)
+        row: Row = {"name": name} | {key: getattr(paper, key, ()) for key in fields}
+        row |= described.get(name, {})
+        row["arms"] = (row["arms"],) if isinstance(row["arms"], int) else tuple(row["arms"])
         here = report.result.setting == code
-        problems = np.unique(report.result.problem[here]).size
-        rows.append(SettingRow(name=name, problems=problems, games=int(here.sum()), **known))
+        row["problems"] = np.unique(report.result.problem[here]).size
+        rows.append(row | {"games": int(here.sum())})
     return rows
+
+
+def make_final_tables(result: Result) -> dict[str, list[Row]]:
+    """Return the final regret of each policy by setting, best mean first.
+
+    ``interval`` is that of the mean, 95%; None if the policy played once.
+    """
+    shares, played = shares_by_repetition(result)
+    tables = {}
+    for setting in games.played_settings(result):
+        rows = []
+        for slug in result.policies:
+            if games.has_games(result, setting, slug):
+                values = games.final_regret(result, setting, slug)
+                where = result.settings.index(setting), result.policies.index(slug)
+                row: Row = {
+                    "policy": format_label(slug),
+                    "mean": float(values.mean()),
+                    "interval": bootstrap_interval(values) if values.size > 1 else None,
+                    "median": float(np.median(values)),
+                    "regret_share": float(shares[where][played[where]].mean()),
+                    "failed": games.failed_share(result, setting, slug),
+                }
+                rows.append(row)
+        tables[setting] = sorted(rows, key=lambda row: row["mean"])
+    return tables
+
+
+def make_matrix(
+    result: Result, tables: Mapping[str, Sequence[Row]]
+) -> list[tuple[str, list[float | None]]]:
+    """Return the regret shares of each policy by setting, the policy that lost least first."""
+    columns = [{row["policy"]: row["regret_share"] for row in rows} for rows in tables.values()]
+    found = []
+    for policy in map(format_label, result.policies):
+        shares = [column.get(policy) for column in columns]
+        known = [share for share in shares if share is not None]
+        if known:
+            found.append((sum(known) / len(known), policy, shares))
+    return [(policy, shares) for _, policy, shares in sorted(found, key=lambda row: row[:2])]
+
+
+# each verdict: its word for many, its word for one, and the class of its badge
+VERDICTS = {
+    "holds": ("hold", "holds", "yes"),
+    "depends": ("depend", "depends", "part"),
+    "does not hold": ("do not hold", "does not hold", "no"),
+    "not tested": ("not tested", "not tested", "open"),
+}
+
+
+class VerdictCount(NamedTuple):
+    """How many claims have a verdict."""
+
+    times: int
+    word: str
+    badge: str
+
+
+def count_verdicts(claims: Sequence[Mapping[str, Any]]) -> list[VerdictCount]:
+    """Count the claims by verdict; verdicts that no claim has are left out."""
+    found = [str(claim["verdict"]) for claim in claims]
+    times = {verdict: found.count(verdict) for verdict in VERDICTS}
+    return [
+        VerdictCount(times[verdict], one if times[verdict] == 1 else many, badge)
+        for verdict, (many, one, badge) in VERDICTS.items()
+        if times[verdict]
+    ]
+
+
+def group_claims(claims: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[int, Any]]]:
+    """Return the claims by section, in their order, with their numbers."""
+    groups: dict[str, list[tuple[int, Any]]] = {}
+    for number, claim in enumerate(claims, start=1):
+        groups.setdefault(str(claim["section"]), []).append((number, claim))
+    return groups
+
+
+class NumberTable(NamedTuple):
+    """The numbers of a claim as a table."""
+
+    heads: list[str]
+    rows: list[list[str]]
+
+
+def make_number_table(numbers: Any) -> NumberTable | None:
+    """Return the numbers of a claim as a table: a row of a list, or a pair of a mapping, each.
+
+    >>> make_number_table([{"policy": "omega-ucb:rho=0.25", "mean": 279.21}]).rows
+    [['ω-UCB, ρ = 1/4', '279']]
+    >>> make_number_table({"p_value": 0.0312}).rows
+    [['p value', '0.031']]
+    """
+    if not numbers:
+        return None
+    if isinstance(numbers, Mapping):
+        rows = [[str(key).replace("_", " "), format_cell(value)] for key, value in numbers.items()]
+        return NumberTable(["what", "value"], rows)
+    keys = list(dict.fromkeys(key for row in numbers for key in row))
+    cells = [[format_cell(row[key]) if key in row else "" for key in keys] for row in numbers]
+    return NumberTable([str(key).replace("_", " ") for key in keys], cells)
 
 
 def format_value(value: float) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -20,9 +20,10 @@ from bursar.errors import MissingData
 from bursar.files import replace_file
 from bursar.formatting import format_elapsed
 from bursar.paper.analysis.games import FAILED
+from bursar.paper.figures.comparison import seconds_per_million
 from bursar.paper.figures.draw import DrawnFigure
 from bursar.paper.labels import format_label, is_omega, line_styles
-from bursar.paper.report import data, tables
+from bursar.paper.report import data
 from bursar.paper.report.summary import summarize
 
 __all__ = ["render_report", "write_report"]
@@ -52,18 +53,19 @@ def write_report(report: data.ReportData, path: Path) -> Path:
 def render_report(report: data.ReportData, folder: Path | None = None) -> str:
     """Return the report as HTML, with links to the files in ``folder``, where it will be."""
     result = report.result
-    final = tables.make_final_tables(result)
+    final = data.make_final_tables(result)
     return _template().render(
         report=report,
         summary=summarize(report),
         colours={slug: colour for slug, (colour, _) in line_styles(result.policies).items()},
         figures=[_embed(i, figure, folder) for i, figure in enumerate(report.figures, start=1)],
-        verdicts=tables.count_verdicts(report.claims),
-        sections=tables.group_claims(report.claims),
+        verdicts=data.count_verdicts(report.claims),
+        sections=data.group_claims(report.claims),
+        badges={verdict: badge for verdict, (_, _, badge) in data.VERDICTS.items()},
         settings=data.list_setting_rows(report),
         tables=final,
-        matrix=tables.make_matrix(result, final),
-        speeds=tables.make_speed_rows(report.timings),
+        matrix=data.make_matrix(result, final),
+        speeds=seconds_per_million(report.timings),
         origin=_describe_origin(report),
         files=_list_files(folder),
         plays=float(result.values[:, -1, 0].sum()),
@@ -85,39 +87,29 @@ def _template() -> Template:
         "percent": data.format_share,
         "amount": data.format_amount,
         "policy": format_label,
+        "number_table": data.make_number_table,
     }
     environment.tests["omega"] = is_omega
     return environment.get_template("page.html.jinja")
 
 
-class EmbeddedFigure(NamedTuple):
-    """A figure as the page shows it; links are empty if the files are elsewhere."""
-
-    anchor: str
-    title: str
-    caption: str
-    data: str  # a data URI
-    size: tuple[int, int]
-    png: str
-    svg: str
-
-
-def _embed(number: int, figure: DrawnFigure, folder: Path | None) -> EmbeddedFigure:
+def _embed(number: int, figure: DrawnFigure, folder: Path | None) -> dict[str, Any]:
+    """Return a figure as the page shows it; links are empty if the files are elsewhere."""
     try:
         content = figure.svg.read_bytes()
     except OSError as error:
         raise MissingData(
             f"figure {figure.name!r} has no file {str(figure.svg)!r}; draw the figures again"
         ) from error
-    return EmbeddedFigure(
-        anchor=f"figure-{number}",
-        title=figure.title,
-        caption=figure.caption,
-        data=f"data:image/svg+xml;base64,{b64encode(content).decode()}",
-        size=_size(content),
-        png=_link(figure.png, folder),
-        svg=_link(figure.svg, folder),
-    )
+    return {
+        "anchor": f"figure-{number}",
+        "title": figure.title,
+        "caption": figure.caption,
+        "data": f"data:image/svg+xml;base64,{b64encode(content).decode()}",
+        "size": _size(content),
+        "png": _link(figure.png, folder),
+        "svg": _link(figure.svg, folder),
+    }
 
 
 def _size(content: bytes) -> tuple[int, int]:

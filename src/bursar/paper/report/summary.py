@@ -57,7 +57,7 @@ def summarize(report: ReportData) -> Summary:
 
 
 def _explain_problem(report: ReportData) -> str:
-    arms = [k for row in list_setting_rows(report) for k in row.arms] or [10]
+    arms = [k for row in list_setting_rows(report) for k in row["arms"]] or [10]
     low, high = min(arms), max(arms)
     if report.advice:
         count = f"{low} ads" if low == high else f"between {low} and {high} ads per group"
