@@ -232,26 +232,17 @@ def test_the_commands_say_what_they_would_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "named"),
     [
-        (
-            ["--less-regret", "--changing"],
-            "--changing, --less-regret and --families exclude each other",
-        ),
-        (
-            ["--less-regret", "--full"],
-            "--less-regret cannot be combined with --full or --all-policies",
-        ),
-        (
-            ["--families", "--data", "x"],
-            "--families cannot be combined with --full, --all-policies or --data",
-        ),
+        (["--less-regret", "--changing"], ["--changing", "--less-regret"]),
+        (["--less-regret", "--full"], ["--less-regret", "--full"]),
+        (["--families", "--data", "x"], ["--families", "--data"]),
     ],
 )
-def test_options_that_do_not_go_together(words, message):
+def test_options_that_exclude_each_other_are_named(words, named):
     done = typed("reproduce", *words)
     assert isinstance(done.exception, InvalidInput)
-    assert message in str(done.exception)
+    assert all(option in str(done.exception) for option in named)
 
 
 @pytest.mark.parametrize("which", ["less_regret", "families"])
