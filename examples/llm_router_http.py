@@ -1,7 +1,7 @@
-"""Route requests to three priced language models, with the budget in a service.
+"""Route requests to three priced language models; a service keeps the budget.
 
-The loop of llm_router.py: only the line that makes the campaign differs. Start a service and use
-the key that it prints:
+Only the line that creates the campaign differs from llm_router.py. Start a service and use the key
+that it prints:
 
     bursar serve
     python examples/llm_router_http.py http://127.0.0.1:8321 bursar_…
@@ -15,29 +15,29 @@ from decimal import Decimal
 
 import bursar
 
-PRICES = {  # dollars for a million tokens in, out; and how often an answer is good (nobody knows)
+PRICES = {  # dollars per million input and output tokens; probability of a good answer (unknown)
     "tiny": (Decimal("0.10"), Decimal("0.40"), 0.20),
     "medium": (Decimal("0.25"), Decimal("1.00"), 0.75),
     "large": (Decimal("2.50"), Decimal("10.00"), 0.92),
 }
-MOST_IN, MOST_OUT = 2000, 800  # what a request may have: so we know the most that it can cost
+MOST_IN, MOST_OUT = 2000, 800  # tokens of a request, which limit its cost
 MILLION = Decimal(1_000_000)
 
 
 def price(model: str, tokens_in: int, tokens_out: int) -> Decimal:
-    """Return what a call costs, in dollars."""
+    """Return the cost of a call in dollars."""
     into, out, _ = PRICES[model]
     return (tokens_in * into + tokens_out * out) / MILLION
 
 
 def call(model: str, chance: random.Random) -> tuple[Decimal, float]:
-    """Ask a model: return what that cost, and whether the answer was good."""
+    """Ask a model; return the cost, and 1 if the answer was good, else 0."""
     cost = price(model, chance.randint(100, MOST_IN), chance.randint(20, MOST_OUT))
     return cost, float(chance.random() < PRICES[model][2])
 
 
 def main(url: str, key: str, requests: int) -> None:
-    """Send requests until enough, or until nothing fits."""
+    """Send a number of requests, or fewer if the budget ends before."""
     chance = random.Random(7)
     arms = {model: price(model, MOST_IN, MOST_OUT) for model in PRICES}
     with bursar.Client(url, key=key) as client:

@@ -41,7 +41,7 @@ def test_campaigns_are_short(name):
 
 def test_the_router_spends_its_dollar_on_the_model_that_earns_most(tmp_path):
     told = run("llm_router.py", tmp_path)
-    left = Decimal(re.search(r"nothing fits: ([\d.]+) USD are left", told)[1])
+    left = Decimal(re.search(r"no model fits: ([\d.]+) USD are left", told)[1])
     assert 0 <= left < Decimal("0.00052")  # less than the cheapest call may cost
     rows = re.findall(r"^(\w+) +([\d,]+) calls, +\d+% good, ([\d.]+) USD$", told, re.MULTILINE)
     calls = {model: int(count.replace(",", "")) for model, count, _ in rows}

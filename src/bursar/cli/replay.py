@@ -23,16 +23,17 @@ def replay_command(
     *,
     arms: list[str] | None,
     columns: list[str],
-    resamples: int,
     level: float,
-    seed: int,
     reward_range: str | None,
     cost_range: str | None,
-    min_cost: float | None,
     clip: float | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
-    """Print the estimated reward of each policy, or why the log does not determine it."""
+    """Print the estimated reward of each policy, or why the log does not determine it.
+
+    ``options`` are further options of :func:`bursar.replay.replay`.
+    """
     decisions = read_log(log, _parse_columns(columns))
     rows = find_support(decisions, arms, clip)
     found = replay(
@@ -40,13 +41,11 @@ def replay_command(
         policies,
         budget,
         arms=arms,
-        resamples=resamples,
         level=level,
-        seed=seed,
         reward_range=None if reward_range is None else parse_range("--reward-range", reward_range),
         cost_range=None if cost_range is None else parse_range("--cost-range", cost_range),
-        min_cost=min_cost,
         clip=clip,
+        **options,
     )
     notes = describe_log(decisions, rows)
     if as_json:

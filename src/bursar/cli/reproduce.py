@@ -373,7 +373,7 @@ def _show_shares(result: Result) -> None:
     )
     if found is not None:
         rows = zip(found.policies, (f"{share:.2%}" for share in found.shares), strict=True)
-        print_table(("policy", "lost of what was possible"), rows, left=("policy",))
+        print_table(("policy", "regret, share of the best reward"), rows, left=("policy",))
 
 
 # comparison
