@@ -32,16 +32,8 @@ def advise(
 ) -> list[str]:
     """Return sentences on what a finished comparison means for the user's money.
 
-    Parameters
-    ----------
-    settings : sequence of AdExportSetting
-        The groups, as read by :func:`bursar.settings.ad_export.read_ad_export`.
-    result : Result
-        The comparison, in the user's units of reward; incomplete repetitions do not count.
-    budget : float
-        What was spent on each group, in the user's money.
-    currency : str
-        Sign or code of that money.
+    ``settings`` are the groups, ``result`` is in the user's units of reward, and ``budget`` is what
+    was spent on each group. Incomplete repetitions do not count.
     """
     played = _complete_repetitions(settings, result)
     if played is None:
@@ -74,37 +66,22 @@ def _complete_repetitions(settings: Sequence[AdExportSetting], result: Result) -
 class GroupOutlook:
     """What a file says about a group of ads, and what a budget buys there.
 
-    Attributes
-    ----------
-    best : str
-        The arm with the most reward per unit of money in the file.
-    ratio, low, high : float
-        Its reward per unit of money, and the 95% bounds of Theorem 2 on its own clicks.
-    clicks : float
-        Its clicks.
-    rivals : tuple of str
-        Arms whose bounds overlap those of the best.
-    safe : str
-        The arm with the most reward per unit of money after arms with few clicks are shrunk towards
-        the average of all.
-    trust_loss : float
-        Share of the reward that spending everything on ``safe`` is expected to lose against the
-        arm that is truly best, which the file does not know for certain.
-    plays : float
-        Clicks that the budget buys if spread over all arms.
+    ``best`` has the most reward per unit of money in the file, ``safe`` after arms with few clicks
+    are shrunk towards the average of all. ``trust_loss`` is the share of the reward that spending
+    everything on ``safe`` is expected to lose against the arm that is truly best.
     """
 
     setting: str
     arms: int
     best: str
-    ratio: float
-    low: float
+    ratio: float  # reward of the best per unit of money
+    low: float  # 95% bounds of Theorem 2 on its own clicks
     high: float
-    clicks: float
-    rivals: tuple[str, ...]
+    clicks: float  # of the best
+    rivals: tuple[str, ...]  # arms whose bounds overlap those of the best
     safe: str
     trust_loss: float
-    plays: float
+    plays: float  # clicks that the budget buys if spread over all arms
 
     @property
     def plays_per_arm(self) -> float:

@@ -28,20 +28,7 @@ FEWEST = 6  # repetitions below which nothing can be significant at 5%
 class Comparison:
     """Regret of ``one`` against ``other``, paired by repetition; less is better.
 
-    Attributes
-    ----------
-    difference, low, high : float
-        Mean of one - other and its 95% interval (bootstrap over repetitions, BCa).
-    p : float
-        Two-sided p-value of a mean difference of zero (sign flips). 1 below 6 repetitions.
-    median_difference, p_typical : float
-        The median of one - other, and Wilcoxon's signed rank test.
-    wins : float
-        Share of repetitions in which ``one`` lost less.
-    share : float
-        Share of the budget at which regret is compared.
-    since : float
-        Share of the budget from which on losses count; 0 for all of them.
+    Differences are one - other; both p-values are 1 below 6 repetitions.
     """
 
     one: str
@@ -49,16 +36,16 @@ class Comparison:
     repetitions: int
     mean_one: float
     mean_other: float
-    difference: float
-    low: float
+    difference: float  # the mean
+    low: float  # 95% interval of the mean (bootstrap over repetitions, BCa)
     high: float
-    p: float
+    p: float  # of a mean difference of zero, two-sided (sign flips)
     median_difference: float
-    p_typical: float
-    wins: float
+    p_typical: float  # Wilcoxon's signed rank test
+    wins: float  # share of repetitions in which ``one`` lost less
     setting: str = ""
-    share: float = 1.0
-    since: float = 0.0
+    share: float = 1.0  # of the budget, at which regret is compared
+    since: float = 0.0  # share of the budget from which on losses count
 
     @property
     def verdict(self) -> str:

@@ -51,26 +51,13 @@ def measure_coverage(
 ) -> list[dict[str, Any]]:
     """Return a row for each bound and sample size, corrected and as published.
 
-    Parameters
-    ----------
-    pairs : int
-        Random pairs of a mean reward and a mean cost, both uniform.
-    level : float
-        Nominal probability of a violation.
-    sizes : sequence of int
-        Samples of each.
-    seed : int
-        The same seed gives the same rows.
-
-    Returns
-    -------
-    list of dict
-        ``bound``, ``type`` (u united, c composite, h hybrid), ``samples``, ``pairs``,
-        ``violations`` with its 95% interval (Wilson) ``violations_low`` and ``violations_high``,
-        ``tightness_median`` of bound over ratio (an infinite bound counts as the loosest; None if
-        the median is infinite), ``tightness_mean`` of the finite ones (None if there are none),
-        ``infinite`` (share of bounds), ``zero_costs`` (pairs whose samples all cost nothing; their
-        bound is infinite and never violated), ``as_published``.
+    ``pairs`` of a mean reward and a mean cost, both uniform, are drawn; ``level`` is the nominal
+    probability of a violation. A row has ``bound``, ``type`` (u united, c composite, h hybrid),
+    ``samples``, ``pairs``, ``violations`` with its 95% interval (Wilson) ``violations_low`` and
+    ``violations_high``, ``tightness_median`` of bound over ratio (an infinite bound counts as the
+    loosest; None if the median is infinite), ``tightness_mean`` of the finite ones (None if there
+    are none), ``infinite`` (share of bounds), ``zero_costs`` (pairs whose samples all cost nothing;
+    their bound is infinite and never violated), ``as_published``.
     """
     check_int("pairs", pairs, 1, "10,000 in the paper")
     if not 0.0 < check_positive("level", level, "0.01 in the paper") < 1.0:

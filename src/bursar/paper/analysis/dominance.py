@@ -28,25 +28,15 @@ Entry = int | None  # 1: the row did better, -1: the column, 0: no clear differe
 
 @dataclass(frozen=True)
 class Dominance:
-    """Who lost less than whom.
+    """Who lost less than whom: tables of rows against columns, both in the order of ``names``.
 
-    Attributes
-    ----------
-    names : tuple of str
-        The policies, in the order of rows and columns.
-    matrix : tuple of tuple of {1, -1, 0, None}
-        Row against column; None if the two were not compared.
-    settings : tuple of str
-        On what they were compared; empty for what was published.
-    settings_won : tuple of tuple of int
-        On how many settings the mean regret of the row is significantly lower than the column's.
-    settings_shared : tuple of tuple of int
-        On how many settings both played.
+    ``settings_won`` counts the settings on which the mean regret of the row is significantly lower,
+    ``settings_shared`` those that both played.
     """
 
     names: tuple[str, ...]
     matrix: tuple[tuple[Entry, ...], ...]
-    settings: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()  # empty for what was published
     settings_won: tuple[tuple[int, ...], ...] = ()
     settings_shared: tuple[tuple[int, ...], ...] = ()
 

@@ -42,27 +42,17 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """Growth of regret on the last two decades of the budget.
-
-    Attributes
-    ----------
-    early, late : float
-        Mean regret per decade of the budget, in the second-to-last and in the last decade.
-    curvature, low, high : float
-        Of the mean curve, with its 95% interval (bootstrap over repetitions, percentiles).
-    typical_curvature : float
-        Of the median curve, which a few failed games do not bend.
-    """
+    """Growth of regret on the last two decades of the budget."""
 
     setting: str
     policy: str
     repetitions: int
-    early: float
-    late: float
-    curvature: float
-    low: float
+    early: float  # mean regret per decade of the budget, in the second-to-last decade
+    late: float  # and in the last
+    curvature: float  # of the mean curve
+    low: float  # its 95% interval (bootstrap over repetitions, percentiles)
     high: float
-    typical_curvature: float
+    typical_curvature: float  # of the median curve, which a few failed games do not bend
 
 
 def decades(result: Result) -> tuple[int, int, int]:
@@ -185,18 +175,9 @@ def least_regret(
 
     It is averaged as regret is: over the problems of a repetition, then over repetitions. A budget
     of less than one cost of 1 has a negative logarithm and counts as 0. ``None`` if arms are not
-    Bernoulli, or if the problems are not known.
-
-    Parameters
-    ----------
-    result : Result
-        The games; budgets are derived from what the best arm would have earned.
-    setting : str
-        One that was played.
-    settings : sequence of settings and problems
-        Those that were played; needed for a user's own, which their names do not describe.
-    data : path or Ads, optional
-        The Facebook ads, for FB-Br.
+    Bernoulli, or if the problems are not known: a user's own are found in ``settings``, which holds
+    those that were played, and FB-Br needs ``data``. Budgets are derived from what the best arm
+    would have earned.
     """
     here = np.flatnonzero(result.setting == result.settings.index(setting))
     numbers = np.unique(result.repetition[here])

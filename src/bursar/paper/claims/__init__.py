@@ -30,44 +30,22 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A claim with its verdict.
+    """A claim with its verdict."""
 
-    Attributes
-    ----------
-    id : str
-        A slug that stays the same from version to version.
-    section : str
-        The part of the paper.
-    text : str
-        What the paper says, paraphrased.
-    numbers : list of dict, or dict
-        The evidence, as plain values that JSON can hold.
-    test : str
-        How it was judged.
-    verdict : {"holds", "does not hold", "depends", "not tested"}
-    why : str
-        The verdict in one or two sentences, with numbers.
-    """
-
-    id: str
-    section: str
-    text: str
-    numbers: Any
-    test: str
-    verdict: str
-    why: str
+    id: str  # a slug that stays the same from version to version
+    section: str  # the part of the paper
+    text: str  # what the paper says, paraphrased
+    numbers: Any  # the evidence: a list of rows or a dict that JSON can hold
+    test: str  # how it was judged
+    verdict: str  # "holds", "does not hold", "depends" or "not tested"
+    why: str  # the verdict in one or two sentences, with numbers
 
 
 def judge_claims(result: Result, data: str | PathLike[str] | None = None) -> list[Claim]:
-    """Judge every claim of the paper by a result.
+    """Judge every claim of the paper by a result, those on the ads themselves by their file.
 
-    Parameters
-    ----------
-    result : Result
-        Games to judge by. Settings and policies that it lacks are named in ``why``; a claim for
-        which it has no games is "not tested".
-    data : path, optional
-        The file of ads, for claims on the ads themselves.
+    Settings and policies that the result lacks are named in ``why``; a claim for which it has no
+    games is "not tested".
     """
     evidence = Evidence(result, data)
     return [
