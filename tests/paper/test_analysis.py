@@ -247,9 +247,12 @@ def test_growth_tells_shapes_apart(curve, shape, curvature):
     found = measure_growth(
         made({(S, "bts"): scale * curve(np.array(shares)) + wiggle}, shares), S, "bts"
     )
-    assert (found.low > 0.0, found.high < 0.0) == (shape == "convex", shape == "concave")
+    assert (found.curvature_low > 0.0, found.curvature_high < 0.0) == (
+        shape == "convex",
+        shape == "concave",
+    )
     assert found.curvature == pytest.approx(curvature, abs=0.01)
-    assert found.typical_curvature == pytest.approx(curvature, abs=0.02)
+    assert found.curvature_of_median == pytest.approx(curvature, abs=0.02)
 
 
 def test_growth_needs_two_decades():
@@ -259,7 +262,7 @@ def test_growth_needs_two_decades():
 
 def test_growth_of_few_repetitions_is_open():
     found = measure_growth(made({(S, "bts"): noise(3)}), S, "bts")
-    assert (found.low, found.high) == (-1.0, 1.0)
+    assert (found.curvature_low, found.curvature_high) == (-1.0, 1.0)
 
 
 # who beat whom

@@ -42,17 +42,17 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """Growth of regret on the last two decades of the budget."""
+    """Growth of regret on the last two decades of the budget; claims show these fields."""
 
     setting: str
     policy: str
     repetitions: int
-    early: float  # mean regret per decade of the budget, in the second-to-last decade
-    late: float  # and in the last
+    lost_before: float  # mean regret per decade of the budget, in the second-to-last decade
+    lost_in_last_decade: float  # and in the last
     curvature: float  # of the mean curve
-    low: float  # its 95% interval (bootstrap over repetitions, percentiles)
-    high: float
-    typical_curvature: float  # of the median curve, which a few failed games do not bend
+    curvature_low: float  # its 95% interval (bootstrap over repetitions, percentiles)
+    curvature_high: float
+    curvature_of_median: float  # of the median curve, which a few failed games do not bend
 
 
 def decades(result: Result) -> tuple[int, int, int]:
@@ -87,12 +87,12 @@ def measure_growth(result: Result, setting: str, policy: str) -> Growth:
         setting=setting,
         policy=policy,
         repetitions=len(curves),
-        early=float(early),
-        late=float(late),
+        lost_before=float(early),
+        lost_in_last_decade=float(late),
         curvature=float(_bend(early, late)),
-        low=float(low),
-        high=float(high),
-        typical_curvature=float(typical),
+        curvature_low=float(low),
+        curvature_high=float(high),
+        curvature_of_median=float(typical),
     )
 
 
@@ -111,12 +111,16 @@ FAMILIES = ("omega-ucb", "omega-star-ucb")
 
 def measure_sensitivity(result: Result, setting: str) -> list[dict[str, Any]]:
     """Return final regret for each ω family and rho."""
-    return [
-        _row(result, setting, family, rho, slug)
-        for family in FAMILIES
-        for rho, slug in _slugs_by_rho(result, family).items()
-        if games.has_games(result, setting, slug)
-    ]
+    rows = []
+    for family in FAMILIES:
+        for rho, slug in _slugs_by_rho(result, family).items():
+            if games.has_games(result, setting, slug):
+                values = games.final_regret(result, setting, slug)
+                low, high = bootstrap_interval(values)
+                mean, median = float(values.mean()), float(np.median(values))
+                row = {"family": family, "rho": rho, "mean": mean, "low": low, "high": high}
+                rows.append(row | {"median": median})
+    return rows
 
 
 def _slugs_by_rho(result: Result, family: str) -> dict[float, str]:
@@ -132,19 +136,6 @@ def _slugs_by_rho(result: Result, family: str) -> dict[float, str]:
             if all(value == default for value, default in parameters.values()):
                 found[rho] = slug
     return dict(sorted(found.items()))
-
-
-def _row(result: Result, setting: str, family: str, rho: float, slug: str) -> dict[str, Any]:
-    values = games.final_regret(result, setting, slug)
-    low, high = bootstrap_interval(values)
-    return {
-        "family": family,
-        "rho": rho,
-        "mean": float(values.mean()),
-        "low": low,
-        "high": high,
-        "median": float(np.median(values)),
-    }
 
 
 def upper_bounds(

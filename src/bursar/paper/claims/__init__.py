@@ -14,7 +14,7 @@ from typing import Any
 
 from bursar.paper.analysis.games import played_settings
 from bursar.paper.claims import criteria, facts
-from bursar.paper.claims.criteria import Evidence, Judgement, Pair, every
+from bursar.paper.claims.criteria import Evidence, Pair, every
 from bursar.simulation.result import Result
 
 __all__ = [
@@ -48,25 +48,13 @@ def judge_claims(result: Result, data: str | PathLike[str] | None = None) -> lis
     games is "not tested".
     """
     evidence = Evidence(result, data)
-    return [
-        _judge(evidence, section, id_, text, criterion, *subject)
-        for section, rows in CLAIMS.items()
-        for id_, criterion, *subject, text in rows
-    ]
-
-
-def _judge(
-    evidence: Evidence,
-    section: str,
-    id_: str,
-    text: str,
-    criterion: Callable[..., Judgement],
-    subject: Any = None,
-) -> Claim:
-    if callable(subject):
-        subject = subject(evidence)
-    found = criterion(evidence) if subject is None else criterion(evidence, subject)
-    return Claim(id=id_, section=section, text=text, **found._asdict())
+    claims = []
+    for section, rows in CLAIMS.items():
+        for id_, criterion, *subjects, text in rows:
+            given = [one(evidence) if callable(one) else one for one in subjects]
+            found = criterion(evidence, *given)
+            claims.append(Claim(id=id_, section=section, text=text, **found._asdict()))
+    return claims
 
 
 # the settings and policies that the paper speaks of

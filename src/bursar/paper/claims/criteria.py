@@ -13,6 +13,7 @@ Two claims need more: `published_order` reads the published matrix where no game
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from functools import cache, cached_property, partial
 from itertools import product
 from os import PathLike
@@ -131,15 +132,6 @@ class Evidence:
             slug: float(games.final_regret(self.result, setting, slug).mean()) for slug in played
         }
         return min(means, key=means.__getitem__) if means else None
-
-    @property
-    def has_decades(self) -> bool:
-        """Whether regret was recorded at enough shares of the budget to see how it grows."""
-        try:
-            decades(self.result)
-        except InvalidInput:
-            return False
-        return True
 
     @cached_property
     def bounds(self) -> list[dict[str, Any]]:
@@ -436,40 +428,29 @@ def _judge_bend(
 ) -> Judgement:
     """Judge the interval of each curvature by a rule."""
     test = _BEND + words
-    if not evidence.has_decades:
+    try:
+        decades(evidence.result)
+    except InvalidInput:
         return untested(test, "Regret was recorded at too few shares of the budget to see a shape.")
     found = [evidence.growth(*curve) for curve in curves if evidence.has(*curve)]
     missing = evidence.list_missing(curves)
     if not found:
         return untested(test, NOTHING + missing)
-    findings = [rule(g.low, g.high) for g in found]
-    numbers = [_growth_row(evidence, g, f) for g, f in zip(found, findings, strict=True)]
+    findings = [rule(g.curvature_low, g.curvature_high) for g in found]
+    numbers = [
+        asdict(g) | {"failed": evidence.failed_share(g.setting, g.policy), "finding": finding}
+        for g, finding in zip(found, findings, strict=True)
+    ]
     kind = AGAINST if AGAINST in findings else OPEN if OPEN in findings else FOR
     chosen = [g for g, finding in zip(found, findings, strict=True) if finding == kind]
     shown = max(chosen, key=lambda g: abs(g.curvature))
     why = (
         f"{count_findings(findings, 'curves')}. {format_short_label(shown.policy)} on"
-        f" {shown.setting} lost {shown.early:,.0f} in the second-to-last decade of the budget and"
-        f" {shown.late:,.0f} in the last (curvature {shown.low:.2f} to {shown.high:.2f}; median"
-        f" game {shown.typical_curvature:.2f})."
+        f" {shown.setting} lost {shown.lost_before:,.0f} in the second-to-last decade of the budget"
+        f" and {shown.lost_in_last_decade:,.0f} in the last (curvature {shown.curvature_low:.2f} to"
+        f" {shown.curvature_high:.2f}; median game {shown.curvature_of_median:.2f})."
     )
     return Judgement(numbers, test, all_of(findings), why + missing)
-
-
-def _growth_row(evidence: Evidence, g: Growth, finding: str) -> dict[str, Any]:
-    return {
-        "setting": g.setting,
-        "policy": g.policy,
-        "repetitions": g.repetitions,
-        "lost_before": g.early,
-        "lost_in_last_decade": g.late,
-        "curvature": g.curvature,
-        "curvature_low": g.low,
-        "curvature_high": g.high,
-        "curvature_of_median": g.typical_curvature,
-        "failed": evidence.failed_share(g.setting, g.policy),
-        "finding": finding,
-    }
 
 
 def _is_convex(low: float, high: float) -> str:

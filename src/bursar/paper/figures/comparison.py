@@ -137,7 +137,8 @@ def draw_dominance(result: Result, published: Dominance = PUBLISHED) -> Figure:
     ours = measure_dominance(result)
     tables = [(published, "Published, by other papers")]
     if len(ours.names) > 1:
-        tables.append((ours, f"Our runs, {_describe_settings(ours)}"))
+        where = ours.settings[0] if len(ours.settings) == 1 else f"{len(ours.settings)} settings"
+        tables.append((ours, f"Our runs, {where}"))
     cells = sum(len(table.names) for table, _ in tables)
     # laid out by hand: automatic layouts cut what stands above square panels
     cell = min((style.WIDTH - len(tables) * _NAMES - 0.1) / cells, 0.29)
@@ -180,10 +181,6 @@ def _draw_matrix(panel: Any, table: Dominance, size: float) -> None:
     panel.hlines(edges, -0.5, count - 0.5, color=style.PALE, linewidth=0.6)
     for spine in panel.spines.values():
         spine.set_visible(False)
-
-
-def _describe_settings(table: Dominance) -> str:
-    return table.settings[0] if len(table.settings) == 1 else f"{len(table.settings)} settings"
 
 
 # how much of another policy's regret is left, of its mean and of its worst games

@@ -22,7 +22,7 @@ from bursar.paper.figures.style import STYLE
 from bursar.paper.labels import OWN, RECOMMENDED
 from bursar.problems import Problem
 from bursar.settings import facebook
-from bursar.settings.facebook import Ads
+from bursar.settings.facebook import AdCampaign, Ads
 from bursar.simulation.result import AnySetting, Data, Result
 
 __all__ = ["DrawnFigure", "draw_all", "save_figure"]
@@ -57,25 +57,11 @@ def draw_all(
 ) -> list[DrawnFigure]:
     """Draw each figure that the result has data for, as PNG and SVG.
 
-    Parameters
-    ----------
-    result : Result
-        Of any settings and policies.
-    folder : Path
-        Where the files go; it is created if it does not exist.
-    data : path or Ads, optional
-        The Facebook ads, for the density of a campaign and for what random choice and the best
-        policies lose on them.
-    timings : sequence of mappings
-        Rows of ``policy``, ``setting``, ``plays``, ``seconds``, for the figure of speed.
-    coverage_rows : sequence of mappings, optional
-        Rows of :func:`bursar.paper.analysis.coverage.measure_coverage`, which is the default.
-    progress : callable, optional
-        Called with the name of each figure, and the reason if it was left out, else "".
-    about_paper : bool
-        Whether to include figures about the paper and its theory.
-    settings : sequence of settings and problems
-        What was played; the result has only the names of a user's own settings.
+    ``data`` are the Facebook ads, ``timings`` rows of ``policy``, ``setting``, ``plays`` and
+    ``seconds``, ``coverage_rows`` by default those of `measure_coverage`. ``settings`` are what was
+    played, for a user's own settings, of which the result has only the names. ``progress`` is
+    called with the name of each figure, and the reason if it was left out, else "". Figures about
+    the paper and its theory are left out unless ``about_paper``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     drawn: list[DrawnFigure] = []
@@ -89,10 +75,8 @@ def draw_all(
             reason = str(error)
         else:
             title, caption = CAPTIONS[name]
-            files = save_figure(figure, folder, name)
-            drawn.append(
-                DrawnFigure(name, title, caption.format(run=_describe_run(result)), *files)
-            )
+            caption = caption.format(run=_describe_run(result))
+            drawn.append(DrawnFigure(name, title, caption, *save_figure(figure, folder, name)))
         if progress is not None:
             progress(name, reason)
     return drawn
@@ -116,23 +100,17 @@ def _figures(
     result: Result, data: Data, timings: Rows, rows: Rows | None, settings: Settings
 ) -> Iterator[tuple[str, Callable[[], Figure]]]:
     """Yield the name of each figure and a function that draws it, in the order of a report."""
-    yield (
-        "headline",
-        lambda: comparison.draw_headline(
-            result, random=comparison.random_regret_share(result, data)
-        ),
-    )
+    random = comparison.random_regret_share
+    played: Any = {"settings": settings, "data": data}
+    yield "headline", lambda: comparison.draw_headline(result, random=random(result, data))
     if find_sweeps(result):  # the paper's figures assume that nothing changes
         yield "changing", lambda: regret.draw_nonstationary(result)
         yield "speed", lambda: comparison.draw_speed(timings)
         return
     if {OWN, RECOMMENDED} <= set(result.policies):
         yield "ratios", lambda: comparison.draw_ratios(result, OWN, RECOMMENDED)
-    yield (
-        "regret",
-        lambda: regret.draw_regret(result, intervals=False, settings=settings, data=data),
-    )
-    yield "regret-intervals", lambda: regret.draw_regret(result, settings=settings, data=data)
+    yield "regret", lambda: regret.draw_regret(result, intervals=False, **played)
+    yield "regret-intervals", lambda: regret.draw_regret(result, **played)
     yield "regret-medians", lambda: regret.draw_regret(result, statistic="median")
     yield "failures", lambda: comparison.draw_failures(result)
     yield "dominance", lambda: comparison.draw_dominance(result)
@@ -141,18 +119,14 @@ def _figures(
     yield "bounds", lambda: regret.draw_bounds(result)
     yield "coverage", lambda: intervals.draw_coverage(measure_coverage() if rows is None else rows)
     yield "asymmetry", intervals.draw_asymmetry
-    yield (
-        "density",
-        lambda: intervals.draw_density(intervals.find_paper_campaign(_ads(data).campaigns())),
-    )
+    yield "density", lambda: intervals.draw_density(_find_campaign(data))
     yield "speed", lambda: comparison.draw_speed(timings)
 
 
-def _ads(data: Data) -> Ads:
-    if isinstance(data, Ads):
-        return data
+def _find_campaign(data: Data) -> AdCampaign:
     try:
-        return facebook.load(facebook.find_file(data))
+        ads = data if isinstance(data, Ads) else facebook.load(facebook.find_file(data))
+        return intervals.find_paper_campaign(ads.campaigns())
     except MissingData:
         if data is not None:
             raise

@@ -142,11 +142,6 @@ def draw_asymmetry(sizes: Sequence[int] = _SIZES, z: float = 3.0) -> Figure:
         panel.axhline(0.0, color=style.FAINT, linewidth=0.6, zorder=1)
         panel.set(xlabel="sample mean", xlim=(0, 1))
         panel.grid(axis="y")
-    _set_asymmetry(panels, z)
-    return figure
-
-
-def _set_asymmetry(panels: Sequence[Any], z: float) -> None:
     panels[0].set(title="As published: the square", ylabel="asymmetry squared", ylim=(-0.02, 1.02))
     panels[0].legend(loc="upper center", fontsize=9, title=f"samples (z = {z:g})")
     panels[1].set(
@@ -154,6 +149,7 @@ def _set_asymmetry(panels: Sequence[Any], z: float) -> None:
         ylabel="distance of the mean from the centre,\nin half widths of the interval",
         ylim=(-1.05, 1.05),
     )
+    return figure
 
 
 # where the arms of an ad campaign lie

@@ -223,7 +223,7 @@ def _format_bend(result: Result, name: str, slug: str) -> str:
         found = growth.measure_growth(result, name, slug)
     except InvalidInput:  # regret was recorded at too few shares
         return ""
-    numbers = f"{found.curvature:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
+    numbers = f"{found.curvature:+.2f} [{found.curvature_low:+.2f}, {found.curvature_high:+.2f}]"
     return f"bend {numbers.replace('-', '−')}\n0 straight, above 0 convex"
 
 

@@ -85,7 +85,7 @@ def write_results(
     if about_paper:
         progress("checking the claims")
         claims = [asdict(claim) for claim in judge_claims(result, data)]
-    _write_text(folder / "claims.json", _dump(claims))
+    _write_json(folder / "claims.json", claims)
     left_out: list[str] = []
 
     def report_figure(name: str, reason: str) -> None:
@@ -114,7 +114,7 @@ def write_results(
         notes=[*notes, *_describe_gaps(experiment, outcome), *left_out],
         advice=advice,
     )
-    _write_text(folder / "run.json", _dump({"experiment": report.experiment, "run": report.run}))
+    _write_json(folder / "run.json", {"experiment": report.experiment, "run": report.run})
     progress("writing report.html")
     write_report(report, folder / "report.html")
     return report
@@ -201,5 +201,5 @@ def _write_text(path: Path, content: str) -> None:
         partial.write_text(content, encoding="utf-8")
 
 
-def _dump(data: Any) -> str:
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def _write_json(path: Path, data: Any) -> None:
+    _write_text(path, json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
