@@ -22,7 +22,6 @@ from bursar.paper.analysis.games import (
     regret_curves,
 )
 from bursar.paper.analysis.growth import measure_sensitivity, upper_bounds
-from bursar.paper.figures.captions import CAPTIONS
 from bursar.paper.figures.comparison import (
     OUTCOMES,
     draw_dominance,
@@ -33,7 +32,7 @@ from bursar.paper.figures.comparison import (
     rank_policies,
     seconds_per_million,
 )
-from bursar.paper.figures.draw import draw_all
+from bursar.paper.figures.draw import CAPTIONS, draw_all
 from bursar.paper.figures.intervals import (
     draw_asymmetry,
     draw_coverage,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,7 @@ class Dominance:
 _SHOWN_RHO = ("0.25", "1")  # the two of the paper's figures
 
 Counts = NDArray[np.int64]
-Runs = dict[tuple[str, str], dict[int, float]]
+Runs = dict[tuple[str, str], tuple[Any, Floats]]  # repetitions and regret
 
 
 def main_policies(result: Result) -> tuple[str, ...]:
@@ -69,7 +70,12 @@ def measure_dominance(result: Result, policies: Sequence[str] | None = None) -> 
     """
     names = tuple(main_policies(result) if policies is None else policies)
     settings = played_settings(result)
-    runs = _runs(result, settings, names)
+    runs = {
+        (setting, name): regret_by_repetition(result, setting, name, [-1])
+        for setting in settings
+        for name in names
+        if has_games(result, setting, name)
+    }
     pairs = list(combinations(range(len(names)), 2))
     means = np.zeros(len(pairs))
     p_values = np.ones(len(pairs))
@@ -90,22 +96,13 @@ def measure_dominance(result: Result, policies: Sequence[str] | None = None) -> 
     return Dominance(names, matrix, tuple(settings), _plain(won), _plain(shared))
 
 
-def _runs(result: Result, settings: Sequence[str], names: Sequence[str]) -> Runs:
-    found: Runs = {}
-    for setting in settings:
-        for name in names:
-            if has_games(result, setting, name):
-                repetitions, values = regret_by_repetition(result, setting, name, [-1])
-                found[setting, name] = dict(
-                    zip(repetitions.tolist(), values[:, -1].tolist(), strict=True)
-                )
-    return found
-
-
 def _matched(runs: Runs, setting: str, one: str, other: str) -> tuple[Floats, Floats]:
-    mine, theirs = runs.get((setting, one), {}), runs.get((setting, other), {})
-    both = [r for r in mine if r in theirs]
-    return np.array([mine[r] for r in both]), np.array([theirs[r] for r in both])
+    """Return the regret of two policies in the repetitions that both have played."""
+    if (setting, one) not in runs or (setting, other) not in runs:
+        return np.empty(0), np.empty(0)
+    (left, mine), (right, theirs) = runs[setting, one], runs[setting, other]
+    _, i, j = np.intersect1d(left, right, assume_unique=True, return_indices=True)
+    return mine[i, 0], theirs[j, 0]
 
 
 def _count(won: Counts, i: int, j: int, d: Floats) -> None:

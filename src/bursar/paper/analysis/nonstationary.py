@@ -46,14 +46,12 @@ class Sweep(NamedTuple):
     @property
     def loses(self) -> list[float]:
         """Speeds at which the recommended policy lost more: the 95% interval lies above 0."""
-        pairs = zip(self.speeds, self.comparisons, strict=True)
-        return [speed for speed, c in pairs if c.low > 0.0]
+        return [s for s, c in zip(self.speeds, self.comparisons, strict=True) if c.low > 0.0]
 
     @property
     def wins(self) -> list[float]:
         """Speeds at which the recommended policy lost less: the 95% interval lies below 0."""
-        pairs = zip(self.speeds, self.comparisons, strict=True)
-        return [speed for speed, c in pairs if c.high < 0.0]
+        return [s for s, c in zip(self.speeds, self.comparisons, strict=True) if c.high < 0.0]
 
     @property
     def since(self) -> Comparison | None:
