@@ -23,15 +23,15 @@ def play(policy, calls: int):
     try:
         learner = CampaignLearner(policy, (-1.0, 2.0) if policy.any_range else (0.0, 2.0), seed=3)
         learner.add_arms([0.5, 2.0])
-        learner.know(100.0, 0.05)
+        learner.set_context(100.0, 0.05)
         chosen = []
         outcomes = np.random.default_rng(1).uniform(size=(80, 2))
         for seq, (reward, cost) in enumerate(outcomes, 1):
             if seq == 30:
                 learner.add_arms([3.0])
-                learner.know(100.0, 0.05)
+                learner.set_context(100.0, 0.05)
             arm = learner.choose([0, 1] if seq % 7 == 0 else None, seq)
-            learner.asked(arm)
+            learner.add_waiting(arm)
             chosen.append(arm)
             if seq % 5:  # every fifth decision stays open
                 reward = round(2.0 * reward) if seq % 3 else 2.0 * reward
