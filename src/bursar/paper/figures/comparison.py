@@ -202,7 +202,12 @@ def draw_ratios(
     means, tails = figure.subplots(1, 2, sharey=True)
     _draw_ratio_panel(means, [row.mean for row in found], "Mean regret")
     _draw_ratio_panel(tails, [row.tail for row in found], "95th percentile of regret")
-    _draw_overall(means, found)
+    whole, last = shares.overall_ratio(found), len(found)
+    means.axhline(last - 0.5, color=style.FAINT, linewidth=0.6)
+    _draw_estimate(means, last, whole, "D")
+    words = f"{whole.value:.2f}"
+    means.text(whole.value, last + 0.42, words, ha="center", va="center", color=style.INK,
+               fontsize=8.5)  # fmt: skip
     names = [row.setting for row in found]
     means.set_yticks(range(len(names) + 1), [*names, "geometric mean"])
     means.set_ylim(len(names) + 0.6, -0.6)
@@ -234,17 +239,6 @@ def _draw_estimate(panel: Any, row: float, interval: Estimate, mark: str) -> Non
     ]
     panel.plot([interval.low, interval.high], [row, row], color=colour, linewidth=2.0)
     panel.plot([interval.value], [row], mark, color=colour, markersize=6)
-
-
-def _draw_overall(panel: Any, found: Sequence[shares.RegretRatio]) -> None:
-    whole = shares.overall_ratio(found)
-    row = len(found)
-    panel.axhline(row - 0.5, color=style.FAINT, linewidth=0.6)
-    _draw_estimate(panel, row, whole, "D")
-    panel.text(
-        whole.value, row + 0.42, f"{whole.value:.2f}", ha="center", va="center", color=style.INK,
-        fontsize=8.5,
-    )  # fmt: skip
 
 
 # how final regret spreads over games, and how many fail

@@ -93,11 +93,8 @@ def draw_regret(
             panel.xaxis.set_minor_formatter(NullFormatter())
         style.format_shares(panel.xaxis)
         style.format_numbers(panel.yaxis)
-    for panel in panels[:: min(3, len(shown))]:
-        panel.set_ylabel(f"{statistic} regret (reward lost)")
-    named = {line.get_label(): line for panel in panels for line in panel.get_lines()}
     names = [*map(labels.format_label, selection.select_policies(result, policies)), LEAST]
-    style.add_legend(figure, panels, free, [named[text] for text in names if text in named])
+    style.finish_grid(figure, panels, free, f"{statistic} regret (reward lost)", names)
     return figure
 
 
@@ -257,13 +254,8 @@ def draw_sensitivity(result: Result) -> Figure:
         panel.set_xlim(-0.5, len(values) - 0.5)
         panel.tick_params(axis="x", labelsize=8.5)
         _set_decades(panel)
-    for panel in panels[:: min(3, len(rows))]:
-        panel.set_ylabel("final regret (log scale)")
-    named: dict[str, Any] = {}
-    for panel in panels:
-        named |= dict(zip(*panel.get_legend_handles_labels()[::-1], strict=True))
     names = [f"{policy_of(family).title}: {mark}" for family in growth.FAMILIES for mark in _MARKS]
-    style.add_legend(figure, panels, free, [named[text] for text in names if text in named])
+    style.finish_grid(figure, panels, free, "final regret (log scale)", names)
     return figure
 
 

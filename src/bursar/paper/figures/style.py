@@ -87,6 +87,18 @@ def add_legend(figure: Figure, panels: Sequence[Any], free: Sequence[Any], handl
         figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=9)
 
 
+def finish_grid(
+    figure: Figure, panels: Sequence[Any], free: Sequence[Any], ylabel: str, names: Sequence[str]
+) -> None:
+    """Label the panels of the first column, and add a legend of what was drawn, in this order."""
+    named: dict[str, Any] = {}
+    for panel in panels:
+        named |= dict(zip(*panel.get_legend_handles_labels()[::-1], strict=True))
+    for panel in panels[:: min(3, len(panels))]:
+        panel.set_ylabel(ylabel)
+    add_legend(figure, panels, free, [named[name] for name in names if name in named])
+
+
 def widen_limits(low: float, high: float) -> tuple[float, float]:
     """Return limits of a logarithmic axis that span a power of ten, so that a tick has a number.
 

@@ -30,6 +30,13 @@ from bursar.simulation.result import Result
 __all__ = ["Summary", "describe_nonstationary", "describe_ratios", "summarize"]
 
 
+_LOSS = (
+    "Compare each player with one who knew the best {arm} from the start and played only that one."
+    " The shortfall is called regret. Here it is a share of what that player would have won: 0% is"
+    " perfect, and at 100% nothing is won."
+)
+
+
 class Summary(NamedTuple):
     """What the first screen says: one sentence, then questions with their answers."""
 
@@ -43,7 +50,7 @@ def summarize(report: ReportData) -> Summary:
     found = shares.regret_shares(report.result, select_policies(report.result))
     blocks = [
         ("The problem", _explain_problem(report)),
-        ("What “lost” means", _explain_loss(report)),
+        ("What “lost” means", _LOSS.format(arm=_arm(report))),
     ]
     if found is None:
         answer = "No setting was played to the end by every policy, so nothing can be compared."
@@ -71,14 +78,6 @@ def _explain_problem(report: ReportData) -> str:
         " pay some back; both are random and differ from machine to machine. Only by spending do"
         " you learn which machine pays most per unit spent. Ads are such machines: clicks cost"
         " money, and some clicks sell. A policy is a rule for which machine to pull next."
-    )
-
-
-def _explain_loss(report: ReportData) -> str:
-    return (
-        f"Compare each player with one who knew the best {_arm(report)} from the start and played"
-        " only that one. The shortfall is called regret. Here it is a share of what that player"
-        " would have won: 0% is perfect, and at 100% nothing is won."
     )
 
 
