@@ -1,6 +1,6 @@
 """Two service processes on one PostgreSQL: the last unit of a budget is granted once.
 
-A hundred times in the usual run; with BURSAR_RACES=1000 in the environment, a thousand.
+Twenty-five races in the usual run, a hundred in `make test-all`.
 """
 
 from __future__ import annotations

@@ -425,7 +425,7 @@ def _compare_claims(one: list[Any], other: list[Any]) -> list[dict[str, str]]:
     before = {claim["id"]: claim["verdict"] for claim in one}
     after = {claim["id"]: claim["verdict"] for claim in other}
     return [
-        {"id": key, "a": before.get(key, "missing"), "b": after.get(key, "missing")}
+        {"id": key, "a": before.get(key, "not there"), "b": after.get(key, "not there")}
         for key in before | after
         if before.get(key) != after.get(key)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -82,6 +83,8 @@ def open_store_option(storage: str | None, *, create: bool = False) -> Iterator[
         yield store
     finally:
         store.close()
+        if "bursar.jit.compile" in sys.modules:  # what runs after the command is compiled again
+            sys.modules["bursar.jit.compile"].delay_compilation(0)
 
 
 @contextmanager
