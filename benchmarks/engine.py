@@ -31,8 +31,9 @@ from rich.table import Table
 import bursar
 from bursar.errors import MissingData
 from bursar.settings.facebook import find_file
+from bursar.simulation import BUDGET_PLAYS
 from bursar.simulation.game import columns_for, run
-from bursar.simulation.result import BUDGET_PLAYS, SHARES
+from bursar.simulation.result import SHARES
 from bursar.simulation.tape import Tape
 
 OMEGA = "omega-ucb:rho=0.25"

@@ -55,7 +55,8 @@ def test_no_public_name_hides_a_package():
         "print(facebook.__name__, simulate.__name__, omega.__name__, bursar.settings.__name__)"
     )
     assert run(program) == (
-        "bursar.settings.facebook bursar.simulation.simulate bursar.policies.omega bursar.settings\n"
+        "bursar.settings.facebook bursar.simulation.simulate bursar.policies.omega"
+        " bursar.settings\n"
     )
 
 

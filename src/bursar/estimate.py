@@ -10,8 +10,6 @@ import numpy as np
 
 from bursar.arrays import Floats
 
-__all__ = ["Estimate"]
-
 
 @dataclass(frozen=True, slots=True)
 class Estimate:

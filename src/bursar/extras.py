@@ -7,8 +7,6 @@ from typing import Any
 
 from bursar.errors import MissingExtra
 
-__all__ = ["import_extra"]
-
 _LIBRARIES = {
     "paper": ("pyarrow", "matplotlib", "scipy", "jinja2"),
     "service": ("starlette", "uvicorn", "uvloop", "httptools", "jinja2", "prometheus_client"),

@@ -12,8 +12,6 @@ from platformdirs import user_data_path
 
 from bursar.errors import InvalidInput
 
-__all__ = ["data_folder", "make_folder", "make_private_file", "replace_file"]
-
 
 def data_folder() -> Path:
     """Return the folder for stored data: ``BURSAR_DATA``, or the user's data folder."""

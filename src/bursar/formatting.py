@@ -12,20 +12,6 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-__all__ = [
-    "format_ago",
-    "format_count",
-    "format_duration",
-    "format_elapsed",
-    "format_money",
-    "format_number",
-    "format_percent",
-    "format_time",
-    "join_words",
-    "pluralize",
-    "to_plain",
-]
-
 
 def format_number(value: float | None, digits: int = 3, *, keep_whole: bool = False) -> str:
     """Return a number with some significant digits, or a dash if there is none.

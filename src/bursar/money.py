@@ -10,8 +10,6 @@ from typing import Literal
 from bursar.errors import InvalidInput
 from bursar.formatting import format_money
 
-__all__ = ["Amount", "Coin", "Rounding"]
-
 Amount = Decimal | str | int | float
 Rounding = Literal["up", "down", "nearest"]
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from bursar.errors import InvalidInput
 
-__all__ = ["check_int", "check_number", "check_positive", "check_text", "escape_surrogates"]
-
 
 def check_number(name: str, value: Any) -> float:
     """Return a number, finite or not; refuse text, booleans, None and arrays."""

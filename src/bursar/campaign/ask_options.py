@@ -14,8 +14,6 @@ import msgspec
 from bursar.errors import InvalidInput
 from bursar.validation import check_text
 
-__all__ = ["ANY", "AskOptions", "load_ask_options", "make_ask_options", "new_id"]
-
 _CONTEXT_LIMIT = 16_384  # bytes
 _CANONICAL = msgspec.json.Encoder(order="deterministic")
 

@@ -23,16 +23,6 @@ from bursar.errors import BursarError, CannotAnswer, CorruptLedger, NewerSchema,
 from bursar.ledger import Event, Store, encode_event_body
 from bursar.ledger.chain import check_chain
 
-__all__ = [
-    "Audit",
-    "PastAsk",
-    "Verification",
-    "among_of",
-    "replay_ask",
-    "state_before",
-    "verify_campaign",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Verification(CampaignView):

@@ -45,8 +45,6 @@ from bursar.ledger import Event, Store
 from bursar.money import Amount, Coin, Rounding
 from bursar.validation import check_text
 
-__all__ = ["Campaign"]
-
 _OUTCOME = frozenset(("decision", "cost", "reward", "report", "rounding", "token"))
 
 

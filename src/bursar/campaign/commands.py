@@ -26,19 +26,6 @@ from bursar.errors import BursarError, InvalidInput, OutcomeConflict, UnknownDec
 from bursar.money import Amount, Rounding
 from bursar.validation import check_int, check_number, check_text
 
-__all__ = [
-    "ask_command",
-    "ask_many_command",
-    "check_sum",
-    "confirm_command",
-    "correct_command",
-    "decision_command",
-    "decision_id",
-    "tell_command",
-    "void_command",
-]
-
-
 _TOO_MUCH = 2**63  # units
 
 

@@ -26,16 +26,6 @@ from bursar.ledger.chain import check_chain
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = [
-    "Clock",
-    "Command",
-    "Committer",
-    "CommitterClosed",
-    "DeadlinePassed",
-    "PendingCommand",
-    "SystemClock",
-]
-
 T = TypeVar("T")
 Command = Callable[[Transaction], T]
 """What a call does: it reads the state of a transaction and appends events."""

@@ -19,8 +19,6 @@ from bursar.validation import check_int, check_number
 if TYPE_CHECKING:
     from bursar.policies import Policy
 
-__all__ = ["DEFAULT_POLICY", "RULES", "Config", "Rule"]
-
 DEFAULT_POLICY = "omega-star-ucb:rho=0.25"
 _DAY = 86_400.0
 

@@ -16,8 +16,6 @@ from bursar.ledger import Event, MemoryStore, Store
 from bursar.money import Amount, Coin
 from bursar.validation import check_text
 
-__all__ = ["check_arm", "check_arm_key", "check_scope", "create_campaign", "open_store"]
-
 _KINDS = ("memory", "sqlite", "postgresql")
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bursar.campaign.records import DecisionRecord
     from bursar.campaign.state import State
 
-__all__ = ["Decision", "DecisionBlock", "make_decision"]
-
 
 class Decision(Struct, frozen=True, gc=False):
     """Which arm to play and what may be spent on it, as it stood when it was returned.

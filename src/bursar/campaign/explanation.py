@@ -21,8 +21,6 @@ from bursar.formatting import format_number, format_percent, join_words, plurali
 from bursar.ledger import Store
 from bursar.policies import Policy, kernels
 
-__all__ = ["Explanation", "Option", "explain_decision"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Option:

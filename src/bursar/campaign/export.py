@@ -30,8 +30,6 @@ from bursar.extras import import_extra
 from bursar.files import replace_file
 from bursar.ledger import Event
 
-__all__ = ["STREAM_FORMATS", "decision_rows", "export_decisions", "export_events", "stream_events"]
-
 _DECISION_COLUMNS = (
     "arm", "propensity", "cost", "reward", "decision", "time", "available", "hold", "money",
     "reward_state", "constrained",

@@ -36,15 +36,6 @@ from bursar.ledger import Event
 from bursar.money import Coin
 from bursar.validation import check_number
 
-__all__ = [
-    "Forecast",
-    "ForecastInput",
-    "RecentActivity",
-    "make_forecast",
-    "make_forecast_input",
-    "read_recent_activity",
-]
-
 _RECENT = 7.0  # days
 _RECENT_EVENTS = 10_000  # at most
 _DAY = 86_400_000_000  # µs

@@ -21,8 +21,6 @@ from bursar.errors import (
 )
 from bursar.validation import escape_surrogates
 
-__all__ = ["affordable", "ask"]
-
 
 def ask(
     transaction: Transaction, decision: str, options: AskOptions, new: bool = False

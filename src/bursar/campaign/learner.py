@@ -21,8 +21,6 @@ from bursar.jit.rng import Stream, new_stream
 from bursar.policies import Policy, kernels
 from bursar.policies.base import Range, Scale
 
-__all__ = ["COST", "REWARD", "CampaignLearner"]
-
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
 # (`choose` and `update_arm` in the templates are bound to those of a policy by `specialize`)

@@ -26,19 +26,6 @@ from bursar.campaign.events import (
 )
 from bursar.ledger import Event
 
-__all__ = [
-    "OPEN",
-    "Arm",
-    "ArmChange",
-    "Balance",
-    "DecisionRecord",
-    "NoticedChange",
-    "changes_of",
-    "day_of",
-    "load_decision",
-    "make_record",
-]
-
 OPEN = ("held", "confirmed")
 """States of the money of a decision in which its hold still counts."""
 

@@ -33,8 +33,6 @@ from bursar.ledger import Event
 from bursar.ledger.store import CampaignTotals
 from bursar.policies import policy as policy_of
 
-__all__ = ["State", "decode_snapshot", "encode_snapshot"]
-
 _ENOUGH = 30  # costs before a quantile of them is trusted
 _FLAGS = 20  # notices that are kept for an operator, the newest
 _NEWEST = 1000  # costs of an arm that quantile holds are computed from

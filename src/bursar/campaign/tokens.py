@@ -19,8 +19,6 @@ from bursar.campaign.transaction import Transaction
 from bursar.errors import InvalidInput
 from bursar.ledger import Store
 
-__all__ = ["Grant", "TokenSigner", "adopt_decision"]
-
 _SIGNATURE = 16  # bytes
 
 

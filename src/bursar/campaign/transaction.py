@@ -14,8 +14,6 @@ from bursar.campaign.state import State
 from bursar.errors import UnknownArm, UnknownDecision, suggest
 from bursar.ledger import Event, LogWriter
 
-__all__ = ["Transaction", "release_expired"]
-
 _MOST = 1000  # decisions whose deadlines one transaction looks at; the next one goes on
 
 

@@ -19,17 +19,6 @@ from bursar.formatting import format_money, format_number, pluralize, to_plain
 from bursar.theory import z_from_alpha
 from bursar.theory.intervals import eta, interval
 
-__all__ = [
-    "ArmView",
-    "CampaignView",
-    "Statistics",
-    "Status",
-    "make_arm_views",
-    "make_statistics",
-    "make_status",
-    "per_cost",
-]
-
 _Z = z_from_alpha(0.05)
 
 

@@ -50,8 +50,6 @@ from bursar.formatting import to_plain
 if TYPE_CHECKING:
     from bursar.campaign import ArmView, Campaign, Decision, Explanation, Forecast
 
-__all__ = ["app"]
-
 app = typer.Typer(
     help="Live campaigns: ask which arm to play, then tell its cost and reward.",
     no_args_is_help=True,

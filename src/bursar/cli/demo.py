@@ -22,8 +22,6 @@ from bursar.errors import BudgetExhausted, BursarError, InvalidInput
 from bursar.service.keys import Keys
 from bursar.service.service import Service
 
-__all__ = ["DemoCampaign", "DemoSimulation"]
-
 _OVERRUN_SHARE = 1 / 300  # of the costs are above the maximum of their arm
 _LOST_SHARE, _LATE_SHARE = 1 / 400, 0.15  # of the answers never come; of the rewards come late
 _HISTORY_SECONDS = 3 * 3600.0  # before the start that are simulated

@@ -12,8 +12,6 @@ from bursar.cli.storage import By, Storage, open_store_option
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
 
-__all__ = ["app"]
-
 app = typer.Typer(help="API keys of a service, and what each may do.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="KEY", help="The key's id, as list prints it.")]
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}

@@ -19,21 +19,6 @@ if TYPE_CHECKING:
     from bursar.campaign import ArmView, Campaign, Decision
     from bursar.estimate import Estimate
 
-__all__ = [
-    "AsJSON",
-    "campaign_facts",
-    "console",
-    "decision_facts",
-    "print_json",
-    "print_table",
-    "show_arms",
-    "show_campaign",
-    "show_campaigns",
-    "show_decisions",
-    "show_outcome",
-    "show_view",
-]
-
 AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 

@@ -13,8 +13,6 @@ from bursar.jit.rng import new_stream
 from bursar.policies import POLICIES, Policy
 from bursar.policies import policy as policy_of
 
-__all__ = ["policies_command", "policy_card", "policy_command", "policy_facts"]
-
 _DRAWS = 1000
 _SET_LIMIT = 20  # arms of a round that the example can show
 _BUDGET, _MIN_COST = 200.0, 0.1

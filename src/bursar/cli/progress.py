@@ -27,8 +27,6 @@ from bursar.formatting import format_elapsed
 if TYPE_CHECKING:
     from bursar.experiments.runner import CellCounts
 
-__all__ = ["ProgressDisplay", "interruptible", "progress_bar", "show_activity"]
-
 _LINE_SECONDS = 10.0  # between plain lines
 
 

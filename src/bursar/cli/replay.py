@@ -13,8 +13,6 @@ from bursar.replay import ReplayEstimate, estimate_arms, find_support, read_log,
 from bursar.replay.estimators import estimate_to_json
 from bursar.replay.evaluate import describe_estimate, describe_log, format_value, suggest_budget
 
-__all__ = ["replay_command"]
-
 
 def replay_command(
     log: Path,

@@ -47,17 +47,6 @@ from bursar.settings import SETTINGS, ad_export
 from bursar.settings.facebook import find_file, find_kept_file
 from bursar.simulation.result import Result
 
-__all__ = [
-    "ColumnOptions",
-    "ExperimentOverrides",
-    "RunOptions",
-    "compare_command",
-    "reproduce_command",
-    "run_ads",
-    "run_experiment",
-    "run_file",
-]
-
 _NO_ADS = "FB-Br and FB-Bt are left out; to include them, give the Facebook ads with --data"
 _AD_POLICIES = (
     "omega-star-ucb:rho=0.25", "omega-ucb:rho=0.25", "bts", "ucb-sc-plus", "m-ucb", "b-greedy",

@@ -34,16 +34,6 @@ from bursar.service.middleware import is_loopback
 from bursar.service.service import Service
 from bursar.service.telemetry import configure_logging
 
-__all__ = [
-    "GracefulServer",
-    "LimitedConnection",
-    "close_slow_connections",
-    "format_address",
-    "install_signals",
-    "open_listener",
-    "run_server",
-]
-
 _LOG = logging.getLogger("bursar.serve")
 _SHUTDOWN_SECONDS = 30  # for requests in flight after a signal
 _KEEP_ALIVE = (

@@ -19,8 +19,6 @@ from bursar.settings.nonstationary import NONSTATIONARY
 from bursar.simulation.result import CellGames, Plan, Result, plan
 from bursar.simulation.simulate import play_cells
 
-__all__ = ["DEMO", "data_facebook_ads", "demo_command", "settings_command", "simulate_command"]
-
 DEMO = (
     "omega-star-ucb:rho=0.25", "omega-ucb:rho=1", "bts", "ucb-sc-plus", "m-ucb", "b-greedy",
     "budget-ucb", "uniform",

@@ -18,25 +18,6 @@ if TYPE_CHECKING:
     from bursar.campaign import Campaign
     from bursar.ledger import Store
 
-__all__ = [
-    "By",
-    "Cost",
-    "Id",
-    "IfVersion",
-    "Key",
-    "Name",
-    "Reason",
-    "Reward",
-    "Storage",
-    "load_campaign",
-    "make_backup",
-    "open_campaign",
-    "open_store_option",
-    "parse_range",
-    "restore_backup",
-    "storage_url",
-]
-
 Storage = Annotated[
     str | None,
     typer.Option(

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from bursar.campaign import ArmView, Config, Decision, Explanation, Forecast, Status
     from bursar.ledger import Event
 
-__all__ = ["ApiKey", "CampaignCalls", "ServiceCalls"]
-
 T = TypeVar("T")
 
 _BATCH = 1000  # entries of one request

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from bursar.campaign import Decision
     from bursar.ledger import Event
 
-__all__ = ["AsyncCampaign", "RemoteCampaign"]
-
 T = TypeVar("T")
 
 _LOG = logging.getLogger("bursar.client")

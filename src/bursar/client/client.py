@@ -16,8 +16,6 @@ from bursar.client.script import Awaiting, Blocking, ScriptMethod
 from bursar.client.transport import AsyncRunner, Retry, Runner, Transport
 from bursar.money import Amount
 
-__all__ = ["AsyncClient", "Client"]
-
 T = TypeVar("T")
 
 

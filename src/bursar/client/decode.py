@@ -20,19 +20,6 @@ from bursar.validation import check_number
 if TYPE_CHECKING:
     from bursar.campaign import ArmView, Decision, Explanation, Forecast
 
-__all__ = [
-    "check_reward",
-    "decode_arm",
-    "decode_as",
-    "decode_decision",
-    "decode_explanation",
-    "decode_forecast",
-    "decode_result",
-    "decode_sent_event",
-    "encode_amount",
-    "exponent_of",
-]
-
 T = TypeVar("T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

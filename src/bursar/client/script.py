@@ -12,16 +12,6 @@ from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
-__all__ = [
-    "Awaiting",
-    "Blocking",
-    "Script",
-    "ScriptMethod",
-    "ScriptProperty",
-    "SendRequest",
-    "Sleep",
-]
-
 P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")

@@ -22,8 +22,6 @@ from bursar.errors import (
     UnknownDecision,
 )
 
-__all__ = ["Spool", "SpooledCall"]
-
 _FINAL = (
     InvalidInput, InvalidData, OutcomeConflict, IdempotencyMismatch, TooLarge,
     UnknownCampaign, UnknownDecision,

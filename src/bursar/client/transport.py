@@ -32,20 +32,6 @@ from bursar.formatting import pluralize
 from bursar.validation import check_positive
 from bursar.version import __version__
 
-__all__ = [
-    "AsyncRunner",
-    "ProblemDetails",
-    "Reply",
-    "Request",
-    "Retry",
-    "Runner",
-    "Transport",
-    "decode_error",
-    "encode_body",
-    "make_path",
-    "parse_retry_after",
-]
-
 T = TypeVar("T")
 
 _LOG = logging.getLogger("bursar.client")

@@ -13,8 +13,6 @@ from bursar.errors import BursarError, InvalidInput
 from bursar.service.auth import check_grant, read_form, request_key
 from bursar.service.keys import SCOPES, Key, new_key
 
-__all__ = ["create_key", "revoke_key", "show_keys", "show_login", "sign_in", "sign_out"]
-
 
 async def show_login(page: Page) -> Response:
     """Show the form, unless the request has a key already."""

@@ -14,15 +14,6 @@ from bursar.dashboard.render import Page, parse_count
 from bursar.dashboard.summary import CampaignSummary, is_stuck, summarize
 from bursar.service.responses import encode
 
-__all__ = [
-    "COLUMNS",
-    "ArmColumn",
-    "filter_holds",
-    "send_series",
-    "show_campaign",
-    "show_decision",
-]
-
 _LIVE_PARTS = (
     "campaign_top", "campaign_money", "campaign_numbers", "campaign_arms", "campaign_holds",
     "campaign_events",

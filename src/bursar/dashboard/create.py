@@ -25,8 +25,6 @@ from bursar.policies import POLICIES
 from bursar.service.requests import request_author
 from bursar.service.service import Service
 
-__all__ = ["DEFAULTS", "create_campaign", "list_policies", "parse_form", "show_form"]
-
 _ROWS, _MAX_ROWS = 3, 200
 DEFAULTS = {"policy": DEFAULT_POLICY, "exponent": "6", "reward_low": "0", "reward_high": "1"} | {
     name: f"{rule.default:g}" if rule.type is float else str(rule.default)

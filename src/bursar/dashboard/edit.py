@@ -23,8 +23,6 @@ from bursar.dashboard.summary import CampaignSummary, summarize
 from bursar.errors import BursarError, InvalidInput, StaleVersion
 from bursar.money import Coin
 
-__all__ = ["CHANGES", "BudgetPreview", "change_budget", "preview_budget", "show_budget"]
-
 Change = Callable[[Campaign, dict[str, str], dict[str, Any]], object]
 
 

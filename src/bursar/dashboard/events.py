@@ -15,15 +15,6 @@ from bursar.formatting import format_number, pluralize
 from bursar.ledger import Event, Store
 from bursar.money import Coin
 
-__all__ = [
-    "GROUPS",
-    "EventDescriber",
-    "find_group",
-    "load_decision_events",
-    "read_backwards",
-    "show_events",
-]
-
 GROUPS: dict[str, tuple[str, ...]] = {
     "decisions": (*kinds.GRANTS, kinds.CONFIRMED),
     "outcomes": (*kinds.OUTCOMES, *kinds.ENDINGS),

@@ -17,15 +17,6 @@ from bursar.ledger import Event
 from bursar.money import Coin
 from bursar.service.series import RunningTotals
 
-__all__ = [
-    "BillComparison",
-    "BillDifference",
-    "check_bill",
-    "compare_bill",
-    "parse_bill",
-    "show_ledger",
-]
-
 _ID_HEADINGS = ("decision", "decision_id", "id", "request", "request_id")
 _AMOUNT_HEADINGS = ("amount", "cost", "price", "total", "charge")
 _MAX_DIFFERENCES = 200

@@ -17,8 +17,6 @@ from bursar.formatting import join_words
 from bursar.service.keys import Key
 from bursar.service.service import Service
 
-__all__ = ["CurrencyTotal", "add_totals", "make_verdict", "show_overview"]
-
 _LOG = logging.getLogger("bursar.dashboard")
 _MAX_CAMPAIGNS = 100
 _SAFE_STATES = ("active", "exhausted", "closed")

@@ -32,22 +32,6 @@ from bursar.service.responses import PROBLEM_KINDS, problem_response, public_mes
 from bursar.service.service import Service
 from bursar.version import __version__
 
-__all__ = [
-    "Axis",
-    "BudgetBar",
-    "Form",
-    "Handler",
-    "Page",
-    "bar_widths",
-    "campaign_path",
-    "format_error",
-    "make_axis",
-    "make_budget_bar",
-    "make_endpoint",
-    "parse_count",
-    "redirect",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -11,8 +11,6 @@ from starlette.responses import FileResponse, Response
 
 from bursar.dashboard.render import Page
 
-__all__ = ["Report", "list_reports", "send_report_file", "show_reports"]
-
 # a report may run its own scripts, without access to this service or to any other site
 _SANDBOX = (
     "sandbox allow-scripts allow-downloads allow-popups allow-top-navigation-by-user-activation;"

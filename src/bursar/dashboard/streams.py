@@ -16,8 +16,6 @@ from bursar.dashboard.render import Page
 from bursar.errors import BursarError
 from bursar.service.keys import Key
 
-__all__ = ["stream_all", "stream_campaign"]
-
 _NOTICE_SECONDS = 0.5  # minimum time between two notices
 _POLL_SECONDS = 1.0  # time between two reads of the list of campaigns
 _IDLE_POLLS = 15  # polls without a change before a keep-alive comment

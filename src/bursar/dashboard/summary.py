@@ -13,15 +13,6 @@ from bursar.campaign.views import Status
 from bursar.formatting import format_money, format_number, format_percent, pluralize
 from bursar.service.series import Series
 
-__all__ = [
-    "Alert",
-    "CampaignSummary",
-    "Performance",
-    "is_stuck",
-    "recent_reward_per_cost",
-    "summarize",
-]
-
 _HOUR = timedelta(hours=1)
 _BEST_ARM_OUTCOMES = 10  # outcomes before an arm can be called the best
 _STATES = {

@@ -9,8 +9,6 @@ from typing import Any
 from bursar.errors import InvalidInput
 from bursar.simulation.result import Plan, plan
 
-__all__ = ["FINE_SHARES", "Experiment", "experiment"]
-
 FINE_SHARES = (
     0.001, 0.002, 0.005, *(i / 100 for i in range(1, 11)), 0.125, 0.15, 0.175, 0.2,
     *(i / 20 for i in range(5, 21)),

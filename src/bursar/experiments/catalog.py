@@ -7,21 +7,8 @@ from importlib.resources import as_file, files
 from bursar.experiments.base import Experiment, experiment
 from bursar.experiments.toml import read_experiment
 from bursar.settings import list_settings
+from bursar.settings.base import Data
 from bursar.settings.families import FamilySetting
-from bursar.simulation.result import Data
-
-__all__ = [
-    "ALSO",
-    "COMPETITORS",
-    "MAIN",
-    "PAPER",
-    "RHOS",
-    "families_experiment",
-    "full_experiment",
-    "less_regret_experiment",
-    "nonstationary_experiment",
-    "quick_experiment",
-]
 
 RHOS = tuple(2.0**i for i in range(-6, 2))
 COMPETITORS = (

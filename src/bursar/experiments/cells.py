@@ -29,21 +29,6 @@ from bursar.problems import Problem
 from bursar.simulation.simulate import play_problems
 from bursar.version import __version__
 
-__all__ = [
-    "Cell",
-    "CellResult",
-    "CellStore",
-    "Failure",
-    "StoredCell",
-    "StoredCells",
-    "code_digest",
-    "compute_cell",
-    "fail_cell",
-    "list_cells",
-    "read_statements",
-    "safe_name",
-]
-
 _SOURCES = ("jit", "policies", "problems", "settings", "simulation")
 _HEADER = b"bursar"  # the key of a part's header in the metadata of its Parquet file
 _STALE = 3600.0  # seconds after which a part is no longer being written

@@ -20,8 +20,6 @@ from bursar.experiments.runner import Engine, Stop
 from bursar.experiments.toml import load_policies
 from bursar.settings.base import load_ads
 
-__all__ = ["make_dask_engine"]
-
 Parcel = tuple[bytes, tuple[str, ...], tuple[tuple[str, bytes], ...]]
 
 

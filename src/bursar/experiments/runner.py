@@ -29,23 +29,9 @@ from bursar.experiments.cells import (
 )
 from bursar.policies import policy
 from bursar.settings import setting
-from bursar.simulation.result import BUDGET_PLAYS, CellGames, Result
+from bursar.simulation import BUDGET_PLAYS
+from bursar.simulation.result import CellGames, Result
 from bursar.simulation.simulate import count_workers, map_in_threads, match, warm_up
-
-__all__ = [
-    "DRAWING",
-    "CellCounts",
-    "Engine",
-    "ExperimentRun",
-    "RunPlan",
-    "Stop",
-    "estimate_seconds",
-    "load_reference",
-    "make_thread_engine",
-    "plan_run",
-    "run",
-    "time_probe",
-]
 
 Stop = Callable[[], bool]
 Engine = Callable[[Experiment, Iterable[Cell], Stop], Iterator[CellResult]]

@@ -27,9 +27,7 @@ from bursar.policies.slug import parse
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem
 from bursar.settings import Setting, setting
 from bursar.settings.ad_export import AdExportOptions, AdExportSetting, read_ad_export
-from bursar.simulation.result import BUDGET_PLAYS
-
-__all__ = ["format_experiment", "load_policies", "read_code", "read_experiment"]
+from bursar.simulation import BUDGET_PLAYS
 
 Code = tuple[tuple[str, bytes], ...]  # names and contents of Python files
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, below
 
-__all__ = ["ARM", "GAME", "add", "argmax", "first_unplayed", "new_arms", "new_game"]
-
 Arms = NDArray[Any]
 Game = NDArray[Any]
 

@@ -13,8 +13,6 @@ import math
 
 from bursar.jit.compile import compiled
 
-__all__ = ["eta_of", "lower", "ratio", "upper"]
-
 
 @compiled
 def lower(x: float, y: float, a: float) -> float:

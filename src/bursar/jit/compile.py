@@ -22,16 +22,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-__all__ = [
-    "Kernel",
-    "compiled",
-    "delay_compilation",
-    "direct",
-    "inlined",
-    "interpreted",
-    "specialize",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NOTHING = object()

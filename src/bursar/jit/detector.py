@@ -40,19 +40,6 @@ import numpy as np
 from bursar.arrays import Floats
 from bursar.jit.compile import compiled
 
-__all__ = [
-    "LEVELS",
-    "RISK",
-    "WARM",
-    "Parts",
-    "feed",
-    "new_tests",
-    "parts",
-    "restart",
-    "used",
-    "with_room",
-]
-
 RISK = 0.001
 """Probability that a test ever raises an alarm although nothing changes."""
 

@@ -13,8 +13,6 @@ import math
 
 from bursar.jit.compile import compiled
 
-__all__ = ["ball_level", "ball_ratio", "bernoulli_kl", "box_ratio"]
-
 _LARGEST = 709.0  # exp overflows beyond
 
 

@@ -19,8 +19,6 @@ from bursar.errors import InvalidInput
 from bursar.jit.compile import compiled, inlined
 from bursar.validation import check_int
 
-__all__ = ["below", "beta", "new_stream", "uniform"]
-
 Stream = NDArray[np.uint64]
 
 _KEY, _COUNTER, _BUFFER, _POSITION = 0, 2, 6, 10

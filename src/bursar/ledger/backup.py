@@ -25,8 +25,6 @@ from bursar.ledger.sqlite_connection import (
 )
 from bursar.ledger.store import CampaignTotals, LogHead
 
-__all__ = ["backup", "check_file", "restore"]
-
 _DEADLINE = 10.0  # seconds to wait for the lock of a ledger
 _HEADS = "SELECT id, name, seq, ts, hash FROM campaign"
 _TOTALS = "SELECT id, seq, ts, hash, budget, spent, held FROM campaign"

@@ -9,8 +9,6 @@ from bursar.errors import CorruptLedger
 from bursar.ledger.event import GENESIS, Event, encode_event_body, hash_event
 from bursar.ledger.store import CampaignTotals, LogHead
 
-__all__ = ["Written", "chain_events", "check_chain", "hash_snapshot", "refused_totals"]
-
 Written = tuple[Event, bytes, bytes]
 """An event, its encoded body, and its hash."""
 

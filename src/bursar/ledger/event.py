@@ -16,17 +16,6 @@ from msgspec import Struct
 
 from bursar.errors import CorruptLedger
 
-__all__ = [
-    "GENESIS",
-    "RESTORED",
-    "Event",
-    "decode_event",
-    "decode_event_body",
-    "decode_events",
-    "encode_event_body",
-    "hash_event",
-]
-
 GENESIS = bytes(16)
 """The hash before the first event."""
 

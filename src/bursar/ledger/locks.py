@@ -16,16 +16,6 @@ from weakref import WeakSet
 
 from bursar.errors import CorruptLedger, InvalidInput, StorageInUse, StorageUnavailable
 
-__all__ = [
-    "FairLock",
-    "ForkGuard",
-    "LedgerClaim",
-    "check_location",
-    "file_system_of",
-    "ledger_path",
-    "register_fork_guard",
-]
-
 _FEW, _MANY = 5e-5, 1e-3  # seconds between attempts: during a usual transaction, and later
 _USUAL = 0.05
 _NOW = fcntl.LOCK_EX | fcntl.LOCK_NB

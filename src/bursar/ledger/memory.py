@@ -10,8 +10,6 @@ from bursar.errors import CampaignExists, UnknownCampaign
 from bursar.ledger.event import GENESIS, Event, encode_event_body, hash_event
 from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead, Store
 
-__all__ = ["MemoryStore"]
-
 
 class MemoryStore(Store):
     """Logs in lists; nothing is written to a disk."""

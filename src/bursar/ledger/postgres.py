@@ -43,8 +43,6 @@ from bursar.ledger.postgres_connection import (
 )
 from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead, LogWriter, Store
 
-__all__ = ["LastSeen", "PostgresStore", "PostgresWriter"]
-
 _PAGE = 5000  # events that are fetched at a time
 _PREFETCH = 64  # events of other processes that are fetched together with the lock
 _TOO_LARGE = 2**63

@@ -40,17 +40,6 @@ except ImportError:
 
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # no output unless configured
 
-__all__ = [
-    "DriverError",
-    "PostgresConnection",
-    "PostgresPool",
-    "Row",
-    "Statement",
-    "describe_url",
-    "format_error",
-    "postgres_error",
-]
-
 DriverError = psycopg.Error
 Row = tuple[Any, ...]
 Statement = tuple[str, Sequence[Any]]

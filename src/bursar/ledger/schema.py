@@ -12,8 +12,6 @@ from typing import LiteralString
 
 from bursar.errors import CorruptLedger, NewerSchema
 
-__all__ = ["POSTGRES_STEPS", "SQLITE_STEPS", "check_steps", "checksum"]
-
 SQLITE_STEPS: tuple[str, ...] = (
     """
     CREATE TABLE meta(

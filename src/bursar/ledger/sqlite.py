@@ -41,8 +41,6 @@ from bursar.ledger.sqlite_connection import (
 )
 from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead, LogWriter, Store
 
-__all__ = ["SQLiteFile", "SQLiteStore", "SQLiteWriter"]
-
 _NAMES = "SELECT name FROM campaign ORDER BY name"
 _ID = "SELECT id FROM campaign WHERE name = ?"
 _HEAD = "SELECT id, epoch, seq, ts, hash FROM campaign, meta WHERE name = ?"

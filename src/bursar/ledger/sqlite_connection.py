@@ -22,19 +22,6 @@ from bursar.ledger.event import GENESIS, Event
 from bursar.ledger.schema import SQLITE_STEPS, check_steps, checksum
 from bursar.ledger.store import CampaignTotals, LogHead
 
-__all__ = [
-    "WriteAheadLog",
-    "append_events",
-    "check_sqlite",
-    "connect",
-    "connect_reader",
-    "disconnect",
-    "insert_campaign",
-    "migrate",
-    "schema_version",
-    "sqlite_error",
-]
-
 _OLDEST = (3, 51, 3)  # before it, two connections in WAL mode could corrupt a database
 _BUSY = 5_000  # ms; our own lock separates writers, this is for other programs
 _APPLICATION = 0x62757273  # "burs": marks our files among other SQLite files

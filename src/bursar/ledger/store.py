@@ -14,8 +14,6 @@ from typing import NamedTuple, Protocol
 
 from bursar.ledger.event import Event
 
-__all__ = ["CampaignRow", "CampaignTotals", "LogHead", "LogWriter", "Store"]
-
 
 class LogHead(NamedTuple):
     """The end of a log: number, time and hash of its last event."""

@@ -13,21 +13,6 @@ from fractions import Fraction
 from bursar.errors import BursarError
 from bursar.policies import policy as policy_of
 
-__all__ = [
-    "GREYS",
-    "OWN",
-    "RECOMMENDED",
-    "family_colour",
-    "format_fraction",
-    "format_label",
-    "format_sentence_label",
-    "format_short_label",
-    "is_coloured",
-    "is_omega",
-    "line_markers",
-    "line_styles",
-]
-
 RECOMMENDED = "omega-star-ucb:rho=0.25"  # by the paper
 OWN = "pooled-gittins"  # bursar's own policy, compared with the paper's best
 

@@ -23,8 +23,6 @@ from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, below, uniform
 from bursar.policies.base import POSITIVE, Policy, PolicyContext
 
-__all__ = ["BGreedy"]
-
 
 class Params(NamedTuple):
     alpha: float

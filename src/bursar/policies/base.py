@@ -36,20 +36,6 @@ from bursar.policies import kernels
 from bursar.policies.slug import check_params, kinds_of
 from bursar.validation import check_int, check_number, check_positive
 
-__all__ = [
-    "POSITIVE",
-    "VARIANT",
-    "Domain",
-    "Domains",
-    "Examples",
-    "Learner",
-    "Policy",
-    "PolicyContext",
-    "Range",
-    "Scale",
-    "one_of",
-]
-
 Function = Callable[..., Any]
 Examples = tuple[Mapping[str, Any], ...]
 Range = tuple[float, float]

@@ -24,8 +24,6 @@ from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, beta, uniform
 from bursar.policies.base import Policy
 
-__all__ = ["BTS", "posterior"]
-
 
 @compiled
 def posterior(n: float, hits: float) -> tuple[float, float]:

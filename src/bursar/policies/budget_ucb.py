@@ -19,8 +19,6 @@ from typing import NamedTuple
 from bursar.jit.compile import compiled
 from bursar.policies.base import POSITIVE, VARIANT, Policy, PolicyContext
 
-__all__ = ["BudgetUCB"]
-
 
 class Params(NamedTuple):
     min_cost: float

@@ -23,8 +23,6 @@ from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
 from bursar.policies.base import Domain, Policy, PolicyContext
 
-__all__ = ["EpsFirst"]
-
 _PHASE = 0  # memory: 1 once the estimates are frozen
 
 

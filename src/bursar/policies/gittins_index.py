@@ -47,20 +47,6 @@ from bursar.jit.arms import Arms
 from bursar.jit.compile import compiled
 from bursar.jit.divergence import bernoulli_kl
 
-__all__ = [
-    "COUNT",
-    "KNOTS",
-    "STEP",
-    "WHOLE_PLAYS",
-    "add_up",
-    "allows",
-    "eta",
-    "hope",
-    "largest_ratio",
-    "pooled",
-    "share_of",
-]
-
 STEP = 0.25  # of sqrt(log(1/t)), in which the boundary is nearly a straight line
 KNOTS = np.array([
     0.0, 0.164, 0.330, 0.513, 0.718, 0.954, 1.227, 1.539, 1.889, 2.269, 2.667, 3.073, 3.479, 3.879,

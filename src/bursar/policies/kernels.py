@@ -21,8 +21,6 @@ from bursar.jit.rng import Stream
 if TYPE_CHECKING:
     from bursar.policies.base import Policy
 
-__all__ = ["of"]
-
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
 # (the free names of the templates are bound by `of`)

@@ -22,8 +22,6 @@ from bursar.jit.divergence import ball_ratio, box_ratio
 from bursar.policies.base import Policy, PolicyContext, one_of
 from bursar.policies.ucb_sc import log_share
 
-__all__ = ["KLUCBSCPlus"]
-
 
 class Params(NamedTuple):
     plus: float

@@ -28,8 +28,6 @@ from bursar.jit.rng import Stream, new_stream, uniform
 from bursar.policies.base import Policy
 from bursar.validation import check_number
 
-__all__ = ["KUBE", "FractionalKUBE"]
-
 
 @compiled
 def clock(p: Any, plays: float) -> float:

@@ -29,8 +29,6 @@ from bursar.jit.rng import Stream, below, new_stream
 from bursar.policies.base import POSITIVE, Domain, Policy, PolicyContext
 from bursar.validation import check_int
 
-__all__ = ["MRCB", "best_set"]
-
 Set = NDArray[np.int64]
 
 

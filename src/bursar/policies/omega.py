@@ -20,8 +20,6 @@ from bursar.jit.bounds import eta_of, lower, upper
 from bursar.jit.compile import compiled
 from bursar.policies.base import POSITIVE, Domain, Domains, Examples, Policy, PolicyContext, Scale
 
-__all__ = ["OmegaStarUCB", "OmegaUCB"]
-
 
 class Params(NamedTuple):
     """What the compiled functions know; offsets are low/width of the ranges, 0 for [0, 1]."""

@@ -31,8 +31,6 @@ from bursar.jit.rng import Stream
 from bursar.policies.base import Domain, Domains, PolicyContext
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB, star_index
 
-__all__ = ["DiscountedOmegaStarUCB", "DiscountedOmegaUCB", "columns"]
-
 # the memory: a head, eight numbers an arm, and room for an index an arm
 _ALL_PLAYED, _LEADER, _SCALE, _TIME, _END, _SCALE_AT_END, _NOW_AT_END, _HEAD = range(8)
 _N, _REWARD, _COST, _REWARD_M2, _COST_M2, _WEIGHT, _BOUND, _UNTIL, _ARM = range(9)
@@ -166,7 +164,7 @@ def columns(memory: Floats, arms: int) -> tuple[Floats, ...]:
 
 @dataclass(frozen=True)
 class DiscountedOmegaUCB(OmegaUCB):
-    """ω-UCB with plays that count less by ``gamma`` at every further play, for nonstationary problems."""
+    """ω-UCB with plays that fade by ``gamma`` at every play, for nonstationary problems."""
 
     gamma: float = 0.999
 
@@ -198,7 +196,7 @@ class DiscountedOmegaUCB(OmegaUCB):
 
 @dataclass(frozen=True)
 class DiscountedOmegaStarUCB(DiscountedOmegaUCB, OmegaStarUCB):
-    """ω*-UCB with plays that count less by ``gamma`` at every further play, for nonstationary problems."""
+    """ω*-UCB with plays that fade by ``gamma`` at every play, for nonstationary problems."""
 
     name = "d-omega-star-ucb"
     title = "D-ω*-UCB"

@@ -26,8 +26,6 @@ from bursar.jit.rng import Stream
 from bursar.policies.base import Domain, Domains, PolicyContext
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB, star_index
 
-__all__ = ["MOST", "SlidingOmegaStarUCB", "SlidingOmegaUCB", "columns"]
-
 MOST = 10_000_000
 """The longest window: its plays are kept, three numbers each."""
 

@@ -28,8 +28,6 @@ from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
 from bursar.policies.base import POSITIVE, Policy, PolicyContext
 
-__all__ = ["PDBwK"]
-
 
 class Params(NamedTuple):
     c_rad: float

@@ -38,8 +38,6 @@ from bursar.policies.gittins_index import (
     share_of,
 )
 
-__all__ = ["PooledGittins"]
-
 _TRIALS = 2.0  # of the prior
 _ABOVE = 1.0 + 1e-9  # old indices are rounded up by more than an evaluation can err
 

@@ -13,8 +13,6 @@ from bursar.errors import InvalidParameter, InvalidSlug, UnknownParameter, Unkno
 if TYPE_CHECKING:
     from bursar.policies.base import Policy
 
-__all__ = ["check_params", "kinds_of", "parse"]
-
 _TRUTH = {"true": True, "false": False}
 _KINDS: dict[str, tuple[str, Any]] = {
     "float": ("a number", Real),

@@ -21,8 +21,6 @@ from typing import NamedTuple
 from bursar.jit.compile import compiled
 from bursar.policies.base import VARIANT, Domain, Policy, PolicyContext
 
-__all__ = ["UCBB2"]
-
 _TRUSTED = (1.28 - 1.0) / 1.28
 _TINY = 1e-10  # the authors' guard against a division by 0
 

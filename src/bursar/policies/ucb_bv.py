@@ -25,8 +25,6 @@ from bursar.jit.arms import Arms, Game
 from bursar.jit.compile import compiled
 from bursar.policies.base import POSITIVE, Policy, PolicyContext
 
-__all__ = ["UCBBV1", "UCBBV2"]
-
 
 class Params(NamedTuple):
     min_cost: float

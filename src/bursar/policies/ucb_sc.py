@@ -20,8 +20,6 @@ from typing import NamedTuple
 from bursar.jit.compile import compiled
 from bursar.policies.base import VARIANT, Policy, PolicyContext
 
-__all__ = ["UCBSCPlus", "log_share"]
-
 
 class Params(NamedTuple):
     plus: float

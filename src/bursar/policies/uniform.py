@@ -11,8 +11,6 @@ from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, below
 from bursar.policies.base import Policy
 
-__all__ = ["Uniform"]
-
 
 @compiled
 def choose(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:

@@ -22,8 +22,6 @@ from typing import NamedTuple
 from bursar.jit.compile import compiled
 from bursar.policies.base import POSITIVE, VARIANT, Policy, PolicyContext
 
-__all__ = ["CUCB", "IUCB", "MUCB"]
-
 
 class Params(NamedTuple):
     """``lag`` is 1 in the authors' variant, which counts one play too few."""

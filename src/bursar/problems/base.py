@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from bursar.arrays import Floats, broadcast_columns, check_values
 from bursar.errors import InvalidInput
 
-__all__ = ["Arms", "Draws", "Problem"]
-
 Arms = NDArray[np.int64]
 Draws = tuple[Floats, Floats]
 

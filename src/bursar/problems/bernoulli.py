@@ -8,8 +8,6 @@ from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
 from bursar.validation import check_int, check_number
 
-__all__ = ["Bernoulli"]
-
 
 class Bernoulli(Problem):
     """Arms whose rewards and costs are 0 or 1, with the given means.

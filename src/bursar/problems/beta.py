@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 from bursar.arrays import broadcast_columns, check_values
 from bursar.problems.base import Arms, Draws, Problem
 
-__all__ = ["Beta"]
-
 
 class Beta(Problem):
     """Arms whose rewards and costs are Beta distributed.

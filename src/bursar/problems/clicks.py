@@ -7,8 +7,6 @@ import numpy as np
 from bursar.arrays import Floats
 from bursar.problems.base import Arms, Draws, Problem
 
-__all__ = ["Clicks"]
-
 
 class Clicks(Problem):
     """Arms whose rewards are 0 or 1 and whose costs are Beta distributed.

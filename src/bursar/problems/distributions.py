@@ -12,8 +12,6 @@ from bursar.arrays import Floats, to_floats
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
 
-__all__ = ["Distribution", "Sampled", "Sampler"]
-
 Sampler = Callable[[int, np.random.Generator, int], tuple[ArrayLike, ArrayLike]]
 
 

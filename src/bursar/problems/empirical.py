@@ -11,8 +11,6 @@ from bursar.arrays import Floats, broadcast_columns
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
 
-__all__ = ["Empirical"]
-
 Range = tuple[float, float]
 
 

@@ -11,8 +11,6 @@ from bursar.arrays import Floats, broadcast_columns
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
 
-__all__ = ["GeneralizedBernoulli"]
-
 
 class GeneralizedBernoulli(Problem):
     """Arms whose rewards and costs take the values 0, 1/(m-1), …, 1 with given probabilities.

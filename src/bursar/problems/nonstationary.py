@@ -11,8 +11,6 @@ from bursar.arrays import Floats, check_values, to_floats
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
 
-__all__ = ["Nonstationary"]
-
 _STEPS = 4096  # of the budget, to follow arms that tire
 
 

@@ -40,23 +40,6 @@ from bursar.replay.log import Log
 from bursar.replay.support import Support
 from bursar.validation import check_number
 
-__all__ = [
-    "PLAYS",
-    "REWARD",
-    "ROWS",
-    "SPENT",
-    "WAITING",
-    "ArmValue",
-    "PolicyKnowledge",
-    "ReplayEstimate",
-    "estimate_arms",
-    "estimate_policies",
-    "estimate_to_json",
-    "normal_quantile",
-    "play_passes",
-    "shuffle",
-]
-
 REWARD, SPENT, PLAYS, ROWS, WAITING = range(5)  # columns of the totals of a pass
 _POLICY, _ORDER, _COIN, _SAMPLE = range(4)  # random streams of a pass
 _SHORT = 0.01  # share of the passes that may end before the reported spend

@@ -24,16 +24,6 @@ from bursar.replay.log import Log, read_log
 from bursar.replay.support import Support, find_support
 from bursar.validation import check_int, check_positive
 
-__all__ = [
-    "ALWAYS",
-    "describe_estimate",
-    "describe_log",
-    "format_estimate",
-    "format_value",
-    "replay",
-    "suggest_budget",
-]
-
 ALWAYS = "always:"  # the prefix of a fixed arm among policies
 
 

@@ -24,8 +24,6 @@ from bursar.errors import InvalidInput, MissingData, UnknownParameter, suggest
 from bursar.extras import import_extra
 from bursar.settings.csv_table import BROKEN, Exclusions, is_blank, parse_table, read_content
 
-__all__ = ["ALL_ARMS", "COLUMNS", "REQUIRED", "Log", "LogRow", "read_log"]
-
 REQUIRED = ("arm", "propensity", "cost", "reward")
 COLUMNS = (*REQUIRED, "decision", "time", "available")
 ALL_ARMS = -1  # the offer of a row that does not list the arms that could be chosen

@@ -12,8 +12,6 @@ from pyarrow import parquet
 from bursar.errors import InvalidData, suggest
 from bursar.replay.log import REQUIRED, LogRow
 
-__all__ = ["read_rows"]
-
 
 def read_rows(path: Path, names: dict[str, str]) -> tuple[list[str], Iterator[tuple[int, LogRow]]]:
     """Return the columns that the file has, and its rows with their numbers from 1."""

@@ -15,8 +15,6 @@ from bursar.replay.log import ALL_ARMS, Log
 from bursar.settings.csv_table import Exclusions
 from bursar.validation import check_number
 
-__all__ = ["Support", "find_support"]
-
 _EXPLORE = "log 5% of the asks at random (explore=0.05), with the propensity of each choice"
 _NOT_COMPARED = -1  # the arm of a row whose arm is not compared
 _CERTAIN = "another arm had no chance (propensity 1)"

@@ -19,8 +19,6 @@ from bursar.service.routes import OPERATIONS
 if TYPE_CHECKING:
     from bursar.service.service import Service
 
-__all__ = ["create_app"]
-
 _BUSIEST = (f"{CAMPAIGN}/decisions", "/v1/decisions/{id}/outcome")  # routes to try first
 
 

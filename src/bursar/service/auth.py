@@ -20,19 +20,6 @@ from bursar.errors import Forbidden, InvalidInput, Unauthenticated
 from bursar.ledger import Store
 from bursar.service.keys import Key, Keys
 
-__all__ = [
-    "COOKIE",
-    "SAFE_METHODS",
-    "Session",
-    "Sessions",
-    "check_grant",
-    "read_form",
-    "request_csrf",
-    "request_key",
-    "require",
-    "require_form",
-]
-
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FIELDS = 1000
 

@@ -25,8 +25,6 @@ from bursar.ledger import Store
 from bursar.service.responses import HTTPProblem
 from bursar.validation import check_text
 
-__all__ = ["ANYONE", "SCOPES", "Key", "Keys", "new_key", "new_key_id", "new_token"]
-
 SCOPES = ("ask", "tell", "read", "admin", "adjust", "keys")
 """ask, tell and read; admin, which includes these and changes campaigns, budgets and arms; adjust,
 which corrects reported outcomes; keys, which manages keys."""

@@ -22,15 +22,6 @@ from bursar.ledger import Event
 if TYPE_CHECKING:
     from bursar.service.service import Service
 
-__all__ = [
-    "InvariantData",
-    "check_all",
-    "find_violations",
-    "load_invariant_data",
-    "run_maintenance",
-    "verify_all",
-]
-
 _LOG = logging.getLogger("bursar.chores")
 _MINUTE = 60.0
 _DAY = 86_400.0

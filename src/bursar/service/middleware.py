@@ -29,8 +29,6 @@ from bursar.service.telemetry import ACCESS, REQUEST
 if TYPE_CHECKING:
     from bursar.service.service import Service
 
-__all__ = ["Guard", "Hosts", "RateLimit", "is_loopback"]
-
 _BATCHES = (":batch", ":void", "/campaigns")  # ends of paths that take long bodies
 _COOKIE = f"{COOKIE}=".encode()
 _PROCESS = secrets.token_hex(4)  # request ids of two processes differ

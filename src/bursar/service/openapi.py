@@ -16,8 +16,6 @@ from bursar.service.routes import OPERATIONS
 from bursar.service.schemas import ProblemBody
 from bursar.version import __version__
 
-__all__ = ["make_document"]
-
 _REF = "#/components/schemas/{name}"
 _KEYED = ("unauthenticated", "forbidden")
 _EVERY = ("malformed", "invalid", "bad-host", "rate-limited", "internal", "storage-unavailable",

@@ -34,18 +34,6 @@ if TYPE_CHECKING:
     from bursar.service.keys import Key
     from bursar.service.service import Service
 
-__all__ = [
-    "CAMPAIGN",
-    "OPERATIONS",
-    "Call",
-    "Endpoint",
-    "Handler",
-    "Operation",
-    "OperationLink",
-    "camel_case",
-    "operation",
-]
-
 CAMPAIGN = "/v1/campaigns/{campaign}"
 Given = TypeVar("Given")
 

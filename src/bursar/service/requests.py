@@ -17,24 +17,6 @@ from bursar.service.responses import HTTPProblem
 if TYPE_CHECKING:
     from bursar.service.service import Service
 
-__all__ = [
-    "IDEMPOTENCY_KEY",
-    "IF_MATCH",
-    "IF_MATCH_REQUIRED",
-    "REQUEST_TIMEOUT",
-    "HeaderParameter",
-    "check_id",
-    "decode_body",
-    "header",
-    "only_campaign",
-    "read_body",
-    "read_query",
-    "request_author",
-    "request_deadline",
-    "request_version",
-    "resolve_decision",
-]
-
 T = TypeVar("T")
 
 _ANYTHING = msgspec.json.Decoder()

@@ -13,20 +13,6 @@ from starlette.types import Receive, Scope, Send
 from bursar.errors import BursarError, MissingExtra
 from bursar.service.config import ServiceConfig
 
-__all__ = [
-    "JSON",
-    "PROBLEM_KINDS",
-    "BytesResponse",
-    "HTTPProblem",
-    "Headers",
-    "ProblemKind",
-    "encode",
-    "json_response",
-    "problem_body",
-    "problem_response",
-    "public_message",
-]
-
 Headers = list[tuple[bytes, bytes]]
 
 JSON = (b"content-type", b"application/json")

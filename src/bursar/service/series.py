@@ -25,8 +25,6 @@ from bursar.errors import InvalidInput, UnknownCampaign
 from bursar.ledger import Event, Store
 from bursar.money import Coin
 
-__all__ = ["MOST", "Bucket", "RunningTotals", "Series", "SeriesCache"]
-
 MOST = 2000
 _FINEST = 1000  # width of the first buckets in µs
 _NAMED = 30  # arms with columns of their own, those with the most asks

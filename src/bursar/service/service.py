@@ -23,8 +23,6 @@ from bursar.service.responses import HTTPProblem
 from bursar.service.series import SeriesCache
 from bursar.service.telemetry import Metrics
 
-__all__ = ["ChangeNotifier", "RecentIds", "Service"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

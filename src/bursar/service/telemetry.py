@@ -30,8 +30,6 @@ from bursar.version import __version__
 if TYPE_CHECKING:
     from bursar.service.service import Service
 
-__all__ = ["ACCESS", "REQUEST", "JsonLogFormatter", "Metrics", "configure_logging", "scrub"]
-
 # metrics
 
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0)

@@ -40,15 +40,6 @@ from bursar.settings.csv_table import (
 from bursar.settings.facebook import AdRow
 from bursar.validation import check_positive
 
-__all__ = [
-    "AdExport",
-    "AdExportOptions",
-    "AdExportSetting",
-    "CostModel",
-    "parse_ad_export",
-    "read_ad_export",
-]
-
 CostModel = Literal["bernoulli", "beta"]
 _MODELS = {"bernoulli": "Bernoulli", "beta": "Beta"}
 _TOP = 0.99  # the largest mean cost of a group, as in the paper's settings of ads

@@ -21,8 +21,6 @@ from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem
 from bursar.settings import facebook
 from bursar.settings.facebook import AdCampaign, Ads
 
-__all__ = ["Data", "Setting", "check_repetition", "draw_click_costs", "load_ads"]
-
 Data = str | PathLike[str] | Ads | None
 Rng = np.random.Generator
 _VALUES = 5  # of a generalized Bernoulli arm: 0, 1/4, …, 1

@@ -9,8 +9,6 @@ from bursar.settings.base import Setting
 from bursar.settings.families import FAMILIES, family
 from bursar.settings.nonstationary import NONSTATIONARY, nonstationary_setting
 
-__all__ = ["SETTINGS", "list_settings", "setting"]
-
 Distribution = Literal["Bernoulli", "generalized Bernoulli", "Beta"]
 
 _XIA_A = "Xia et al. (2015), ACML"

@@ -24,21 +24,6 @@ from typing import Literal, NamedTuple
 from bursar.errors import InvalidData, MissingData, suggest
 from bursar.formatting import pluralize
 
-__all__ = [
-    "BROKEN",
-    "Amount",
-    "CsvCell",
-    "CsvRow",
-    "CsvTable",
-    "DecimalMark",
-    "Exclusions",
-    "find_decimal_mark",
-    "is_blank",
-    "parse_amount",
-    "parse_table",
-    "read_content",
-]
-
 BROKEN = "not as many fields as the header"
 _DELIMITERS = (",", ";", "\t", "|")
 _HEADER_DEPTH = 30  # rows among which the header is looked for

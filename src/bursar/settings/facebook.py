@@ -26,18 +26,6 @@ from bursar.errors import InvalidData, MissingData
 from bursar.files import data_folder, replace_file
 from bursar.settings.csv_table import CsvRow, CsvTable, Exclusions, parse_table, read_content
 
-__all__ = [
-    "COLUMNS",
-    "AdCampaign",
-    "AdRow",
-    "Ads",
-    "find_file",
-    "find_kept_file",
-    "keep_file",
-    "load",
-    "parse",
-]
-
 COLUMNS = ("campaign_id", "age", "gender", "clicks", "spent", "total_conversion")
 _ALIASES = {"xyz_campaign_id": "campaign_id"}  # the name in KAG_conversion_data.csv
 _AGE = re.compile(r"\d{1,3}\s*[-–]\s*\d{1,3}|\d{1,3}\+")

@@ -21,8 +21,6 @@ from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem, Samp
 from bursar.problems.base import Draws
 from bursar.settings.base import Setting
 
-__all__ = ["FAMILIES", "FamilySetting", "family"]
-
 Rng = np.random.Generator
 Column = Callable[[Rng, int], Floats]
 Draw = Callable[[Rng, int, str], Problem]

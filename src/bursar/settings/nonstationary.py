@@ -19,8 +19,6 @@ from bursar.errors import UnknownSetting, suggest
 from bursar.problems import Nonstationary, Problem
 from bursar.settings.base import Setting
 
-__all__ = ["CHANGES", "NONSTATIONARY", "NonstationarySetting", "nonstationary_setting"]
-
 MIN_COST = 0.1
 """A lower bound on all mean costs: the unit of budgets, which no change affects."""
 

@@ -14,8 +14,6 @@ from bursar.files import replace_file
 from bursar.simulation.result import Result
 from bursar.version import __version__
 
-__all__ = ["read", "result", "table", "write"]
-
 _COLUMNS = (
     "setting", "problem", "repetition", "policy", "budget_share", "plays", "spent", "regret",
     "optimum",

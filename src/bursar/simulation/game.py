@@ -27,8 +27,6 @@ from bursar.simulation.lazy_loop import new_tree
 from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, new_state
 from bursar.simulation.tape import COLUMNS, SQUARES, SUMS, Tape
 
-__all__ = ["POLICY_STREAM", "Game", "columns_for", "fastest_loop", "play_chunks", "run"]
-
 POLICY_STREAM = 0
 """The policy's own stream of a seed, apart from what the arms yield."""
 

@@ -16,8 +16,6 @@ from bursar.policies.b_greedy import epsilon
 from bursar.simulation.lazy_loop import ABSENT, NEVER, Tree, put
 from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, record_checkpoints
 
-__all__ = ["play"]
-
 
 def play(
     p: Any, rows: Floats, spans: Floats, bits: int, start: Any, length: Any, n: Floats,

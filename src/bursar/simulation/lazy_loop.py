@@ -24,23 +24,6 @@ from bursar.jit.compile import compiled, inlined
 from bursar.jit.rng import Stream, below
 from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, record_checkpoints
 
-__all__ = [
-    "ABSENT",
-    "NEVER",
-    "NODE",
-    "certify",
-    "decide",
-    "evaluate",
-    "evaluate_row",
-    "find_expired",
-    "find_infinite",
-    "find_waking",
-    "new_tree",
-    "play",
-    "put",
-    "worst",
-]
-
 # A tree over arms answers three questions at its root, in one look: what is the highest bound, when
 # does the first bound expire, and how many arms have an infinite index? Changing an arm touches one
 # node per level; finding the arm in question descends one path.

@@ -24,8 +24,6 @@ from bursar.problems import Bernoulli, Nonstationary
 from bursar.simulation.game import POLICY_STREAM, Game, play_chunks
 from bursar.simulation.plain_loop import DONE, PAUSED, State, new_state, over
 
-__all__ = ["OUTCOME_STREAM", "Source", "run"]
-
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821
 # (`choose`, `update_arm` and `update_memory` are bound for each policy by `_kernel`)

@@ -15,8 +15,6 @@ from bursar.jit.arms import Arms
 from bursar.jit.compile import inlined
 from bursar.jit.rng import Stream
 
-__all__ = ["DONE", "PAUSED", "SHORT", "STATE", "new_state", "over", "play", "record_checkpoints"]
-
 State = NDArray[Any]
 
 DONE, SHORT, PAUSED = 0, 1, 2

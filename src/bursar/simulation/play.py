@@ -16,8 +16,6 @@ from bursar.simulation.game import columns_for, run
 from bursar.simulation.tape import Tape
 from bursar.validation import check_int, check_positive
 
-__all__ = ["Run", "play"]
-
 _END = np.ones(1)  # the only share of the budget that is looked at
 
 

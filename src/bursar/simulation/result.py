@@ -23,18 +23,6 @@ from bursar.settings.base import Data
 from bursar.simulation import BUDGET_PLAYS
 from bursar.validation import check_int, check_positive
 
-__all__ = [
-    "BUDGET_PLAYS",
-    "SHARES",
-    "AnySetting",
-    "CellGames",
-    "Data",
-    "Plan",
-    "Result",
-    "SettingLike",
-    "plan",
-]
-
 SHARES = tuple(i / 100 for i in range(1, 101))
 
 AnySetting = Setting | AdExportSetting

@@ -18,30 +18,11 @@ from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.policies import Policy
 from bursar.problems import Bernoulli, Nonstationary, Problem
-from bursar.simulation import nonstationary_loop
+from bursar.settings.base import Data
+from bursar.simulation import BUDGET_PLAYS, nonstationary_loop
 from bursar.simulation.game import Game, columns_for, run
-from bursar.simulation.result import (
-    BUDGET_PLAYS,
-    SHARES,
-    CellGames,
-    Data,
-    Plan,
-    Result,
-    SettingLike,
-    plan,
-)
+from bursar.simulation.result import SHARES, CellGames, Plan, Result, SettingLike, plan
 from bursar.simulation.tape import Tape
-
-__all__ = [
-    "MatchResult",
-    "count_workers",
-    "map_in_threads",
-    "match",
-    "play_cells",
-    "play_problems",
-    "simulate",
-    "warm_up",
-]
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -23,8 +23,6 @@ from bursar.errors import TapeTooLong
 from bursar.jit.compile import specialize
 from bursar.problems import Problem
 
-__all__ = ["BYTES", "COLUMNS", "REUSED", "SQUARES", "SUMS", "Tape", "reuse_block", "take_block"]
-
 SUMS, SQUARES, COLUMNS = 2, 4, 6
 """Columns of a row: sums of rewards and costs; their squared deviations; BTS's counts of trials."""
 BYTES = 3_000_000_000

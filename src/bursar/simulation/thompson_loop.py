@@ -28,18 +28,6 @@ from bursar.jit.rng import Stream, beta, uniform
 from bursar.policies.bts import posterior
 from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, record_checkpoints
 
-__all__ = [
-    "accepted",
-    "decide",
-    "decide_in_full",
-    "drawn",
-    "new_memory",
-    "pick",
-    "play",
-    "set_weight",
-    "tail",
-]
-
 
 @compiled
 def tail(n: float, over_hits: float, under_hits: float, log_q: float) -> tuple[float, float]:

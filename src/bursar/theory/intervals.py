@@ -22,8 +22,6 @@ from bursar.jit.bounds import eta_of, lower, upper
 from bursar.jit.compile import specialize
 from bursar.theory import z_from_alpha
 
-__all__ = ["eta", "interval", "ratio_bound"]
-
 
 def interval(
     mean: ArrayLike, n: ArrayLike, z: ArrayLike, eta: ArrayLike = 1.0,

@@ -25,16 +25,6 @@ from bursar.jit.divergence import ball_level
 from bursar.theory.confidence import check_rho
 from bursar.theory.plays import gaps, integrate, nearest, ratios, suboptimal_plays
 
-__all__ = [
-    "excess_plays",
-    "excess_plays_order",
-    "lower_bound",
-    "regret_bound",
-    "regret_order",
-    "regret_order_name",
-    "tau_budget",
-]
-
 _DIRECT = 2**16  # terms added one by one; from there on Euler-Maclaurin's g''' is below 1e-15
 _NOTHING = 1500  # exp(-1500) times 1e300, more terms than can matter, is below the least double
 

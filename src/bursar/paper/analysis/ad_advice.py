@@ -17,8 +17,6 @@ from bursar.settings.ad_export import AdExportSetting
 from bursar.simulation.result import Result
 from bursar.theory.intervals import interval, ratio_bound
 
-__all__ = ["GroupOutlook", "advise", "assess_group"]
-
 _Z = 1.959963984540054
 _DRAWS = 2_000
 _WEIGHT = (2.0, 1e6)  # the fewest and the most clicks that the average of all arms may count as

@@ -19,8 +19,6 @@ from bursar.paper.analysis import games
 from bursar.paper.analysis.permutation import LEVEL, bootstrap_interval, sign_flip, signed_rank
 from bursar.simulation.result import Result
 
-__all__ = ["FEWEST", "Comparison", "compare", "compare_results", "compare_samples"]
-
 FEWEST = 6  # repetitions below which nothing can be significant at 5%
 
 

@@ -23,8 +23,6 @@ from bursar.theory import alpha, z_from_alpha
 from bursar.theory.intervals import interval, ratio_bound
 from bursar.validation import check_int, check_positive
 
-__all__ = ["correct_bounds", "example_2", "measure_coverage"]
-
 # united, composite, hybrid: the types of the paper's table
 _TYPES = {
     "i-ucb": "u",

@@ -22,8 +22,6 @@ from bursar.paper.analysis.games import has_games, played_settings, regret_by_re
 from bursar.paper.analysis.permutation import LEVEL, holm, sign_flip
 from bursar.simulation.result import Result
 
-__all__ = ["PUBLISHED", "Dominance", "main_policies", "measure_dominance"]
-
 Entry = int | None  # 1: the row did better, -1: the column, 0: no clear difference, None: unknown
 
 

@@ -23,22 +23,6 @@ from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.simulation.result import Result
 
-__all__ = [
-    "FAILED",
-    "PairedRegret",
-    "describe_spread",
-    "failed_games",
-    "failed_share",
-    "final_regret",
-    "has_games",
-    "nearest_share",
-    "pair_regret",
-    "played_settings",
-    "regret_by_repetition",
-    "regret_curves",
-    "rows_of",
-]
-
 FAILED = 0.1  # the share of the best arm's reward that a failed game loses
 _HALF = 0.5
 _REGRET = 2  # the column of `Result.values`

@@ -26,18 +26,10 @@ from bursar.paper.analysis.permutation import bootstrap_interval, bootstrap_weig
 from bursar.policies import policy as policy_of
 from bursar.problems import Bernoulli, Problem
 from bursar.settings import setting as setting_of
-from bursar.simulation.result import BUDGET_PLAYS, AnySetting, Data, Result
+from bursar.settings.base import Data
+from bursar.simulation import BUDGET_PLAYS
+from bursar.simulation.result import AnySetting, Result
 from bursar.theory import lower_bound, regret_bound
-
-__all__ = [
-    "FAMILIES",
-    "Growth",
-    "decades",
-    "least_regret",
-    "measure_growth",
-    "measure_sensitivity",
-    "upper_bounds",
-]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,14 +16,6 @@ from bursar.settings import setting as setting_of
 from bursar.settings.nonstationary import CHANGES, NonstationarySetting
 from bursar.simulation.result import Result
 
-__all__ = [
-    "Sweep",
-    "compare_forgetting",
-    "find_sweeps",
-    "forgetting_policies",
-    "game_regret_shares",
-]
-
 _FEWEST = 3  # speeds that make a sweep
 
 

@@ -16,8 +16,6 @@ from scipy.stats import wilcoxon
 
 from bursar.arrays import Floats
 
-__all__ = ["LEVEL", "bootstrap_interval", "bootstrap_weights", "holm", "sign_flip", "signed_rank"]
-
 LEVEL = 0.05
 _EXACT = 13  # up to 2^13 = 8,192 patterns of signs are all looked at
 _FIRST, _FLIPS = 999, 9_999

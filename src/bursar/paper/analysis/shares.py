@@ -23,16 +23,6 @@ from bursar.paper.analysis.compare import Comparison, compare_samples
 from bursar.paper.analysis.games import has_games, pair_regret, played_settings
 from bursar.simulation.result import Result
 
-__all__ = [
-    "RegretRatio",
-    "RegretShares",
-    "compare_shares",
-    "overall_ratio",
-    "regret_ratios",
-    "regret_shares",
-    "shares_by_repetition",
-]
-
 _TAIL = 0.95
 _RESAMPLES = 2000
 _LEVEL = 0.95

@@ -15,22 +15,6 @@ from bursar.paper.claims import criteria
 from bursar.paper.claims.criteria import AGAINST, FOR, OPEN, Evidence, Judgement, all_of
 from bursar.settings.facebook import Ads
 
-__all__ = [
-    "judge_ages",
-    "judge_arm_counts",
-    "judge_campaigns",
-    "judge_composite_bounds",
-    "judge_costs",
-    "judge_example_choice",
-    "judge_example_values",
-    "judge_hybrid_bounds",
-    "judge_invalid_bounds",
-    "judge_omega_tightness",
-    "judge_omega_validity",
-    "judge_rewards",
-    "judge_united_bounds",
-]
-
 Row = dict[str, Any]
 
 # bounds of Figure 1

@@ -23,18 +23,6 @@ from bursar.problems import Nonstationary
 from bursar.settings import setting as setting_of
 from bursar.simulation.result import Result
 
-__all__ = [
-    "OUTCOMES",
-    "draw_dominance",
-    "draw_failures",
-    "draw_headline",
-    "draw_ratios",
-    "draw_speed",
-    "random_regret_share",
-    "rank_policies",
-    "seconds_per_million",
-]
-
 _RANDOM = "uniform"
 
 # what share of the possible reward each policy lost

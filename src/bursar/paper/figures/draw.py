@@ -21,10 +21,9 @@ from bursar.paper.figures.style import STYLE
 from bursar.paper.labels import OWN, RECOMMENDED
 from bursar.problems import Problem
 from bursar.settings import facebook
+from bursar.settings.base import Data
 from bursar.settings.facebook import AdCampaign, Ads
-from bursar.simulation.result import AnySetting, Data, Result
-
-__all__ = ["DrawnFigure", "draw_all", "save_figure"]
+from bursar.simulation.result import AnySetting, Result
 
 Settings = Sequence[AnySetting | Problem]
 Rows = Sequence[Mapping[str, Any]]

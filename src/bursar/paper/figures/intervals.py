@@ -18,14 +18,6 @@ from bursar.paper.figures import style
 from bursar.paper.labels import family_colour, format_label
 from bursar.settings.facebook import AdCampaign
 
-__all__ = [
-    "draw_asymmetry",
-    "draw_coverage",
-    "draw_density",
-    "estimate_density",
-    "find_paper_campaign",
-]
-
 Row = Mapping[str, Any]
 
 _TYPES = {"u": "united", "h": "hybrid", "c": "composite"}

@@ -19,17 +19,8 @@ from bursar.paper.figures import selection, style
 from bursar.policies import policy as policy_of
 from bursar.problems import Problem
 from bursar.settings import setting as setting_of
-from bursar.simulation.result import AnySetting, Data, Result
-
-__all__ = [
-    "LEAST",
-    "draw_bounds",
-    "draw_curvature",
-    "draw_nonstationary",
-    "draw_regret",
-    "draw_sensitivity",
-    "fit_line",
-]
+from bursar.settings.base import Data
+from bursar.simulation.result import AnySetting, Result
 
 LEAST = "least slope possible in the long\nrun (asymptotic, Bernoulli arms)"
 _FAR = 8.0  # times the best policy's final regret: what is above leaves the panel

@@ -10,8 +10,6 @@ from bursar.paper.labels import RECOMMENDED
 from bursar.settings import setting as setting_of
 from bursar.simulation.result import Result
 
-__all__ = ["find_bernoulli_setting", "select_panel_policies", "select_policies"]
-
 _OMEGAS = ("omega-ucb:rho=0.25", "omega-ucb:rho=1", RECOMMENDED, "omega-star-ucb:rho=1")
 _MANY = 12  # up to this number all policies are shown, beyond it those of the paper's figures
 

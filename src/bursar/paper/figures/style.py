@@ -13,26 +13,6 @@ from scipy import stats
 from bursar.arrays import Floats
 from bursar.errors import InvalidInput, suggest
 
-__all__ = [
-    "ACCENT",
-    "BLUE",
-    "FAINT",
-    "FLOOR",
-    "INK",
-    "PALE",
-    "STYLE",
-    "WIDTH",
-    "Band",
-    "add_legend",
-    "add_note",
-    "format_numbers",
-    "format_shares",
-    "hide_axis_line",
-    "make_band",
-    "make_grid",
-    "widen_limits",
-]
-
 WIDTH = 10.0  # inches: 960 px of an SVG, so that 10 pt is read without zooming
 INK, FAINT, PALE = "#222222", "#6f6f6f", "#d9d9d9"
 ACCENT, BLUE = "#D55E00", "#0072B2"  # vermilion and blue of Okabe and Ito

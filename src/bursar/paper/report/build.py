@@ -29,8 +29,6 @@ from bursar.simulation import arrow
 from bursar.simulation.result import Result
 from bursar.version import __version__
 
-__all__ = ["RunRecord", "summarize_games", "write_results"]
-
 _LIBRARIES = ("numpy", "numba", "scipy", "pyarrow", "matplotlib")
 
 

@@ -26,8 +26,6 @@ from bursar.paper.labels import format_label, is_omega, line_styles
 from bursar.paper.report import data
 from bursar.paper.report.summary import summarize
 
-__all__ = ["render_report", "write_report"]
-
 _BOX = re.compile(r'<svg\b[^>]*?\bviewBox="\s*[-\d.e]+[\s,]+[-\d.e]+[\s,]+([\d.e]+)[\s,]+([\d.e]+)')
 _FILES = {
     "results.parquet": "every game as a table",

@@ -27,9 +27,6 @@ from bursar.paper.report.data import (
 )
 from bursar.simulation.result import Result
 
-__all__ = ["Summary", "describe_nonstationary", "describe_ratios", "summarize"]
-
-
 _LOSS = (
     "Compare each player with one who knew the best {arm} from the start and played only that one."
     " The shortfall is called regret. Here it is a share of what that player would have won: 0% is"
