@@ -216,7 +216,7 @@ def test_the_walk_through_of_keys_runs(ledger):
 
 
 def test_the_walk_through_of_backup_and_restore_runs(ledger):
-    assert "events are in backup-" in run(blocks()["backup"], ledger)
+    assert "events to backup-" in run(blocks()["backup"], ledger)
     later = Campaign("llm", storage=f"sqlite:///{ledger / 'spend.db'}")
     later.tell(later.ask(), cost="0.09", reward=1)
     later.close()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -104,3 +107,21 @@ def figure_files() -> list[str]:
     with traced_files() as found:
         result.plot()
     return sorted(found)
+
+
+def trace_walks() -> dict[str, list[str]]:
+    """Return the walks of a new process, in which no other test has filled a cache."""
+    done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=True)
+    walks: dict[str, list[str]] = json.loads(done.stdout)
+    return walks
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+        found = {
+            "one HTTP ask": http_ask_files(Path(one)),
+            "one report of a client": client_tell_files(Path(two)),
+            "one simulated play": simulated_play_files(),
+            "one figure": figure_files(),
+        }
+    sys.stdout.write(json.dumps(found))

@@ -62,6 +62,7 @@ def wait_for_parts(process, out, more_than):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_the_table_is_the_same(grid, tmp_path):
     out, chance = tmp_path / "killed", random.Random(4)
     left_after = []
@@ -138,6 +139,7 @@ def test_ctrl_c_twice_stops_at_once(tmp_path):
     assert "stopped; finished units are stored" in errors
 
 
+@pytest.mark.slow
 def test_a_failed_unit_is_an_exit_code_and_can_be_repeated(tmp_path):
     (tmp_path / "fickle.py").write_text(
         "import os\n"

@@ -404,6 +404,7 @@ def picture_sizes(drawn) -> tuple[tuple[int, int], tuple[float, float]]:
     return struct.unpack(">II", data[16:24]), (wide, high)
 
 
+@pytest.mark.slow
 def test_everything_is_drawn_the_same_twice(tmp_path):
     policies = ["omega-ucb:rho=1", "omega-ucb:rho=0.25", "omega-star-ucb:rho=0.25", "bts"]
     result = made_up(["S-Br-10", "S-Bt-10"], policies, 7)
