@@ -11,8 +11,7 @@ demo: .venv/ready-paper
 serve: .venv/ready-service
 	$(BIN)/bursar serve --demo $(SERVE)
 
-# three workers on two cores: many tests wait for servers and disks
-PYTEST := $(BIN)/python -m pytest -n $$(( $$(nproc) + 1 )) --dist loadgroup --durations 25 --durations-min 1
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --durations 25 --durations-min 1
 
 test: .venv/ready-test browser kernels
 	$(PYTEST) -m "not slow"

@@ -23,6 +23,7 @@ _SERVERS = {"live", "serve", "server"}
 _BUILT_IN = {"tmp_path_factory", "request", "pytestconfig", "worker_id", "testrun_uid"}
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by what they need, and keep those that share something costly in one process."""
     for item in items:
