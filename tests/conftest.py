@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _group_of(item: pytest.Item, names: set[str]) -> str | None:
     if item.path.name == "test_cluster.py":
-        return "dask"  # two clusters at once would want the same port
+        return "dask"
     for fixture in _MARKED:
         if fixture in names:
             return fixture

@@ -22,7 +22,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "my_policy.py"
 @pytest.fixture(scope="module")
 def workers():
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
-    with LocalCluster(dashboard_address=None, silence_logs=logging.CRITICAL, **options) as found:
+    with LocalCluster(dashboard_address=":0", silence_logs=logging.CRITICAL, **options) as found:
         yield found
 
 
