@@ -1,4 +1,4 @@
-"""Importing bursar is cheap, brings in nothing heavy, and shows exactly the public names."""
+"""Importing bursar is cheap, loads nothing heavy, and shows exactly the public names."""
 
 from __future__ import annotations
 

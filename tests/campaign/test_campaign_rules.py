@@ -265,7 +265,7 @@ def test_a_snapshot_of_another_version_is_not_used() -> None:
 
 
 def spent_by(campaign: Campaign, plays: int) -> list[str]:
-    """Ask and tell up to so many times, each outcome a matter of the arm and the transaction."""
+    """Ask and tell at most this often; each outcome depends on the arm and the transaction."""
     chosen = []
     for _ in range(plays):
         try:

@@ -83,7 +83,7 @@ def _made(name: str, storage: str, budget: str, arms: Arms, *slug: str, **more: 
 
 
 def _played(campaign: Any, rounds: int, seed: int = 1, **options: Any) -> None:
-    """Ask and tell at once; what an arm costs and brings depends on its key and on chance."""
+    """Ask and tell at once; the cost and reward of an arm depend on its key and on chance."""
     chance = random.Random(seed)
     most = {arm.key: arm.max_cost for arm in campaign.arms()}
     before = sum(1 for _ in campaign.events())
