@@ -22,8 +22,7 @@ from bursar.policies import Policy, kernels
 from bursar.policies.base import Range, Scale
 
 # mypy: disable-error-code="name-defined, no-any-return"
-# ruff: noqa: F821
-# (`choose` and `update_arm` in the templates are bound to those of a policy by `specialize`)
+# ruff: noqa: F821 - `specialize` binds a policy's `choose` and `update_arm`
 
 
 COST, REWARD = 1, 2

@@ -148,7 +148,8 @@ def read_statements(source: str) -> Iterator[str]:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):  # a lambda's body is an expression
-            node.body = [one for one in body if not _is_docstring(one)]  # type: ignore[attr-defined]
+            kept = [one for one in body if not _is_docstring(one)]
+            node.body = kept  # type: ignore[attr-defined]  # only some nodes have one
     for statement in tree.body:
         exported = (
             isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__"

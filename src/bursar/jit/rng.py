@@ -96,7 +96,7 @@ def _interpreted_uniform(stream: Stream) -> float:
     return float(word >> _DROP) * _UNIT
 
 
-_uniform.__interpreted__ = _interpreted_uniform  # type: ignore[attr-defined]
+_uniform.__interpreted__ = _interpreted_uniform  # type: ignore[attr-defined]  # read by `interpreted`
 uniform = inlined(_uniform)
 
 

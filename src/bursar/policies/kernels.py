@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from bursar.policies.base import Policy
 
 # mypy: disable-error-code="name-defined, no-any-return"
-# ruff: noqa: F821
-# (the free names of the templates are bound by `of`)
+# ruff: noqa: F821 - the free names of the templates are bound by `of`
 
 
 @compiled

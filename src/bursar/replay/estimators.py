@@ -1,6 +1,5 @@
 # mypy: disable-error-code="name-defined, no-any-return"
-# ruff: noqa: F821
-# `_kernel` binds `choose`, `update_arm` and `update_memory`, which are the policy's own.
+# ruff: noqa: F821 - `_kernel` binds a policy's `choose`, `update_arm`, `update_memory`
 r"""Estimators: passes of learning policies through a log, and inverse propensity weights of arms.
 
 A pass is one game of a policy against the rows of a log, in one compiled loop; see

@@ -87,7 +87,8 @@ def read_query(request: Request, kind: type[T]) -> T:
     """
     params = request.query_params
     given: dict[str, Any] = {}
-    fields = {one.encode_name: one for one in msgspec.structs.fields(kind)}  # type: ignore[arg-type]
+    members = msgspec.structs.fields(kind)  # type: ignore[arg-type]  # T is always a struct
+    fields = {one.encode_name: one for one in members}
     for name, field in fields.items():
         if name[0].isupper():
             if (text := header(request, name.lower().encode())) is not None:

@@ -377,9 +377,9 @@ def _json_type(hint: Any) -> Any:
         return _JSON_TYPES[hint]
     args = tuple(_json_type(one) for one in typing.get_args(hint) if one is not Ellipsis)
     if isinstance(hint, types.UnionType):
-        return typing.Union[args]  # noqa: UP007
+        return typing.Union[args]  # noqa: UP007 - `|` cannot join a tuple of types
     if typing.get_origin(hint) in (tuple, frozenset):
-        return list[args[0]]  # type: ignore[valid-type]
+        return list[args[0]]  # type: ignore[valid-type]  # a type made at run time
     return hint
 
 

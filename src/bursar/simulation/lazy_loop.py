@@ -108,8 +108,7 @@ def find_infinite(tree: Tree, skip: int) -> int:
 
 
 # mypy: disable-error-code="name-defined, no-any-return"
-# ruff: noqa: F821
-# (`index`, `clock`, `uses_variance`, `worst` … are bound for each policy by `game.make_loop`)
+# ruff: noqa: F821 - `game.make_loop` binds a policy's `index`, `clock`, `worst` …
 
 
 _LONGEST = 1 << 12  # plays of one block

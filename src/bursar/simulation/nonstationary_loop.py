@@ -25,8 +25,7 @@ from bursar.simulation.game import POLICY_STREAM, Game, play_chunks
 from bursar.simulation.plain_loop import DONE, PAUSED, State, new_state, over
 
 # mypy: disable-error-code="name-defined, no-any-return"
-# ruff: noqa: F821
-# (`choose`, `update_arm` and `update_memory` are bound for each policy by `_kernel`)
+# ruff: noqa: F821 - `_kernel` binds a policy's `choose`, `update_arm`, `update_memory`
 
 OUTCOME_STREAM = 1
 """The stream of a seed that decides what arms yield."""

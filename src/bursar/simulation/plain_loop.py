@@ -73,8 +73,7 @@ def record_checkpoints(
 
 
 # mypy: disable-error-code="name-defined, no-any-return"
-# ruff: noqa: F821
-# (`choose`, `update_memory`, `uses_variance` … are bound for each policy by `game.make_loop`)
+# ruff: noqa: F821 - `game.make_loop` binds a policy's `choose`, `update_memory` …
 
 
 def play(
