@@ -9,46 +9,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
-__all__ = [
-    "BudgetExhausted",
-    "BursarError",
-    "CampaignExists",
-    "CannotAnswer",
-    "CorruptLedger",
-    "Forbidden",
-    "IdempotencyMismatch",
-    "InvalidData",
-    "InvalidInput",
-    "InvalidParameter",
-    "InvalidSlug",
-    "MissingData",
-    "MissingExtra",
-    "MissingKnowledge",
-    "NewerSchema",
-    "NoIndex",
-    "NonConforming",
-    "NotActive",
-    "OutcomeConflict",
-    "Overloaded",
-    "PolicyFailed",
-    "RateLimited",
-    "StaleVersion",
-    "StorageInUse",
-    "StorageUnavailable",
-    "TapeTooLong",
-    "TooLarge",
-    "TooManyOpen",
-    "Unauthenticated",
-    "UnknownArm",
-    "UnknownCampaign",
-    "UnknownDecision",
-    "UnknownParameter",
-    "UnknownPolicy",
-    "UnknownSetting",
-    "UnlikeWorkers",
-    "suggest",
-]
-
 
 class BursarError(Exception):
     """Base class of all errors that bursar raises on purpose."""
@@ -59,44 +19,36 @@ class BursarError(Exception):
     extra: Mapping[str, str] = {}
     """Further details for programs, by name."""
 
+    def __init_subclass__(cls, code: str = "") -> None:
+        """Set the code of a class, as in ``class NotActive(BursarError, code="not-active")``."""
+        cls.code = code or cls.code
+
 
 # what callers pass in
 
 
-class InvalidInput(BursarError, ValueError):
+class InvalidInput(BursarError, ValueError, code="invalid"):
     """An argument has a wrong type or lies outside its domain."""
 
-    code = "invalid"
 
-
-class InvalidData(BursarError, ValueError):
+class InvalidData(BursarError, ValueError, code="invalid"):
     """The content of a file cannot be used; the message names the line if there is one."""
 
-    code = "invalid"
 
-
-class InvalidParameter(BursarError, ValueError):
+class InvalidParameter(BursarError, ValueError, code="invalid"):
     """A parameter of a policy lies outside its domain."""
 
-    code = "invalid"
 
-
-class InvalidSlug(BursarError, ValueError):
+class InvalidSlug(BursarError, ValueError, code="invalid"):
     """A slug is not of the form ``name:parameter=value,parameter=value``."""
 
-    code = "invalid"
 
-
-class UnknownPolicy(BursarError, LookupError):
+class UnknownPolicy(BursarError, LookupError, code="invalid"):
     """No policy has this name."""
 
-    code = "invalid"
 
-
-class UnknownParameter(BursarError, LookupError):
+class UnknownParameter(BursarError, LookupError, code="invalid"):
     """The policy has no parameter of this name."""
-
-    code = "invalid"
 
 
 class UnknownSetting(BursarError, LookupError):
@@ -107,10 +59,8 @@ class MissingData(BursarError, FileNotFoundError):
     """A setting needs a file that is missing; the message says how to get it."""
 
 
-class MissingKnowledge(BursarError, ValueError):
+class MissingKnowledge(BursarError, ValueError, code="invalid"):
     """The policy needs to know the budget or a lower bound on the costs."""
-
-    code = "invalid"
 
 
 class MissingExtra(BursarError, ImportError):
@@ -143,134 +93,94 @@ class UnlikeWorkers(BursarError, RuntimeError):
 # campaigns
 
 
-class CampaignExists(BursarError, ValueError):
+class CampaignExists(BursarError, ValueError, code="campaign-exists"):
     """Another campaign already has this name."""
 
-    code = "campaign-exists"
 
-
-class UnknownCampaign(BursarError, LookupError):
+class UnknownCampaign(BursarError, LookupError, code="unknown-campaign"):
     """The store has no campaign of this name."""
 
-    code = "unknown-campaign"
 
-
-class UnknownDecision(BursarError, LookupError):
+class UnknownDecision(BursarError, LookupError, code="decision-unknown"):
     """The campaign has no decision with this id."""
 
-    code = "decision-unknown"
 
-
-class UnknownArm(BursarError, LookupError):
+class UnknownArm(BursarError, LookupError, code="unknown-arm"):
     """The campaign has no arm of this name."""
 
-    code = "unknown-arm"
 
-
-class BudgetExhausted(BursarError, RuntimeError):
+class BudgetExhausted(BursarError, RuntimeError, code="budget-exhausted"):
     """No arm fits into what is left of the budget or of a cap."""
 
-    code = "budget-exhausted"
 
-
-class PolicyFailed(BursarError, RuntimeError):
+class PolicyFailed(BursarError, RuntimeError, code="policy-error"):
     """The policy failed, and the campaign's rule is to refuse in that case."""
 
-    code = "policy-error"
 
-
-class NotActive(BursarError, RuntimeError):
+class NotActive(BursarError, RuntimeError, code="not-active"):
     """The campaign is paused, closed, overdrawn or not reconciled, and grants no asks."""
 
-    code = "not-active"
 
-
-class TooManyOpen(BursarError, RuntimeError):
+class TooManyOpen(BursarError, RuntimeError, code="too-many-open"):
     """More decisions are waiting for an outcome than the campaign allows."""
 
-    code = "too-many-open"
 
-
-class OutcomeConflict(BursarError, ValueError):
+class OutcomeConflict(BursarError, ValueError, code="outcome-conflict"):
     """A second outcome differs from the first one, which is kept."""
 
-    code = "outcome-conflict"
 
-
-class IdempotencyMismatch(BursarError, ValueError):
+class IdempotencyMismatch(BursarError, ValueError, code="idempotency-mismatch"):
     """The id was used before with other arguments."""
 
-    code = "idempotency-mismatch"
 
-
-class StaleVersion(BursarError, RuntimeError):
+class StaleVersion(BursarError, RuntimeError, code="stale-version"):
     """The campaign was changed since the version that the change is based on."""
-
-    code = "stale-version"
 
 
 # storage
 
 
-class Overloaded(BursarError, RuntimeError):
+class Overloaded(BursarError, RuntimeError, code="overloaded"):
     """Too many calls are waiting for the ledger; nothing was reserved."""
 
-    code = "overloaded"
 
-
-class StorageUnavailable(BursarError, OSError):
+class StorageUnavailable(BursarError, OSError, code="storage-unavailable"):
     """The ledger could not be written; nothing was recorded or acknowledged."""
 
-    code = "storage-unavailable"
 
-
-class StorageInUse(BursarError, OSError):
+class StorageInUse(BursarError, OSError, code="storage-in-use"):
     """Another process has the file open, or it is on a network file system."""
 
-    code = "storage-in-use"
 
-
-class CorruptLedger(BursarError, RuntimeError):
+class CorruptLedger(BursarError, RuntimeError, code="corrupt-ledger"):
     """The hashes or sums of a log are wrong; the message names the first bad event."""
 
-    code = "corrupt-ledger"
 
-
-class NewerSchema(BursarError, RuntimeError):
+class NewerSchema(BursarError, RuntimeError, code="newer-schema"):
     """A newer version of bursar wrote the store."""
-
-    code = "newer-schema"
 
 
 # the service
 
 
-class Unauthenticated(BursarError, PermissionError):
+class Unauthenticated(BursarError, PermissionError, code="unauthenticated"):
     """The key is missing, unknown, expired or revoked."""
 
-    code = "unauthenticated"
 
-
-class Forbidden(BursarError, PermissionError):
+class Forbidden(BursarError, PermissionError, code="forbidden"):
     """The key does not allow this call."""
 
-    code = "forbidden"
 
-
-class RateLimited(BursarError, RuntimeError):
+class RateLimited(BursarError, RuntimeError, code="rate-limited"):
     """The key has made too many calls; retry after ``retry_after`` seconds."""
-
-    code = "rate-limited"
 
     def __init__(self, message: str, retry_after: float = 1.0) -> None:
         super().__init__(message)
         self.retry_after = retry_after
 
 
-class TooLarge(BursarError, ValueError):
+class TooLarge(BursarError, ValueError, code="too-large"):
     """The body of a request is too long."""
-
-    code = "too-large"
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

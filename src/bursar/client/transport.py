@@ -170,8 +170,8 @@ def parse_retry_after(header: str | None) -> float:
 _RETRYABLE = (429, 502, 503, 504)  # a proxy answers 502 or 504 while the service restarts
 _BY_CODE: dict[str, type[BursarError]] = {
     found.code: found
-    for found in (getattr(errors, name) for name in reversed(errors.__all__))
-    if "code" in vars(found)
+    for found in vars(errors).values()
+    if isinstance(found, type) and issubclass(found, BursarError)
 } | {"invalid": errors.InvalidInput, "error": BursarError}
 _BY_STATUS: dict[int, type[BursarError]] = {
     400: errors.InvalidInput,
