@@ -75,6 +75,28 @@ def test_the_first_screen_shows_the_money(home):
     assert "(estimated)" in told
 
 
+def test_totals_keep_currencies_apart():
+    with site() as (service, client):
+        for name, budget, currency in (("a", "10", "EUR"), ("b", "5.50", "EUR"), ("c", "7", "eur")):
+            Campaign(name, budget, {"x": "1"}, storage=service.store, currency=currency)
+        totals = text(client.get("/")).partition("Last event")[0]
+        assert "Budget 15.50 EUR 2 campaigns in EUR" in totals
+        assert "Budget 7.00 eur 1 campaign in eur" in totals
+
+
+def test_the_bar_has_all_the_money():
+    with site() as (service, client):
+        campaign = Campaign("llm", "1.00", {"call": "0.25"}, storage=service.store)
+        campaign.tell(campaign.ask(), cost="0.25")
+        campaign.ask()
+        page = client.get("/campaigns/llm").text
+        assert '<rect class="spent" width="25.0" height="10"/>' in page
+        assert '<rect class="held" x="25.0" width="25.0" height="10"/>' in page
+        assert 'class="limit"' not in page
+        campaign.tell(campaign.ask(), cost="3.50")
+        assert '<rect class="limit" x="24.7" width="0.6"' in client.get("/campaigns/llm").text
+
+
 def test_arms_are_sorted_by_links_and_holds_are_counted(home):
     service, client = home
     page = client.get("/campaigns/llm", params={"sort": "asks"})
@@ -204,6 +226,25 @@ def test_the_budget_needs_the_name_and_the_newest_version(home):
     assert "The budget was changed." in text(client.get(done.headers["location"]))
 
 
+def test_a_budget_is_previewed(home):
+    service, client = home
+    campaign = service.campaign("llm")
+
+    def preview(budget):
+        return text(client.get("/campaigns/llm/budget", params={"budget": budget}))
+
+    available = Decimal("20") - campaign.spent - campaign.held
+    asks = int(available // Decimal("0.10"))
+    assert f"{available:.2f} USD would be available, enough for {asks} asks." in preview("20")
+    assert "This is" not in preview("20")
+    assert "This is less than what is spent and held" in preview("0.10")
+    assert "This is at least ten times the current budget." in preview("100")
+    assert "This is the current budget." in preview("10")
+    campaign.pause_arm("small")
+    campaign.pause_arm("large")
+    assert "No arm would be affordable" in preview("20")
+
+
 def test_a_campaign_is_paused_resumed_capped_and_closed(home):
     service, client = home
     campaign = service.campaign("llm")
@@ -280,7 +321,12 @@ def test_a_bill_is_compared_and_nothing_kept(home):
         "/campaigns/llm/ledger:batch", data={"bill": f"decision,amount\n{first},0.06\n"}
     )
     assert "1 of 1 decision on the bill differs from the recorded spend." in text(answer)
-    assert "+0.01 USD" in text(answer)
+    assert "+0.01 USD The provider billed more." in text(answer)
+    bill = {"bill": f"{first},0.04\nllm-open,1\nstranger,2\n"}
+    answer = text(client.post("/campaigns/llm/ledger:batch", data=bill))
+    assert "−0.01 USD The provider billed less." in answer
+    assert "No cost is recorded: it was not reported, or the decision was voided." in answer
+    assert "stranger 2.00 USD – +2.00 USD This campaign has no such decision." in answer
     assert client.post("/campaigns/llm/ledger:batch", data={"bill": "a,b,c"}).status_code == 422
     assert service.campaign("llm").status() == before
 

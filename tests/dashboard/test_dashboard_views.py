@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -19,11 +19,10 @@ import bursar
 from bursar.campaign import Campaign, Estimate
 from bursar.dashboard import create
 from bursar.dashboard.campaign import COLUMNS, filter_holds
-from bursar.dashboard.edit import preview_budget
 from bursar.dashboard.events import EventDescriber, read_backwards
 from bursar.dashboard.ledger import compare_bill, parse_bill
-from bursar.dashboard.overview import add_totals, make_verdict
-from bursar.dashboard.render import bar_widths, make_axis, make_budget_bar
+from bursar.dashboard.overview import make_verdict
+from bursar.dashboard.render import bar_widths, format_date, make_axis
 from bursar.dashboard.summary import summarize
 from bursar.errors import InvalidInput
 from bursar.formatting import format_money
@@ -58,12 +57,6 @@ def test_a_running_campaign_at_a_glance():
     assert 0.0 <= missed.low <= missed.value <= missed.high
 
 
-def test_the_bar_has_all_the_money():
-    bar = make_budget_bar(Decimal(10), Decimal("2.5"), Decimal("1"))
-    assert (bar.spent, bar.held, bar.budget) == (25.0, 10.0, 100.0)
-    assert make_budget_bar(Decimal(1), Decimal(3), Decimal(1)).budget == 25.0
-
-
 def test_what_is_wrong_is_said_and_decides_the_answer():
     good = make_campaign(MemoryStore())
     bad = Campaign("over", "1.00", {"call": "0.50"}, currency="USD")
@@ -78,18 +71,6 @@ def test_what_is_wrong_is_said_and_decides_the_answer():
     assert make_verdict([], [])[0] == "neutral"
     unreadable = ("bad", "Action needed: the ledger of x cannot be read.")
     assert make_verdict(both[:1], ["x"]) == unreadable
-
-
-def test_totals_keep_currencies_apart():
-    ours = [
-        summarize(Campaign("a", "10", {"x": "1"}, currency="EUR")),
-        summarize(Campaign("b", "5.50", {"x": "1"}, currency="EUR")),
-        summarize(Campaign("c", "7", {"x": "1"}, currency="USD")),
-    ]
-    assert [(one.currency, one.budget, one.campaigns) for one in add_totals(ours)] == [
-        ("EUR", Decimal("15.50"), 2),
-        ("USD", Decimal(7), 1),
-    ]
 
 
 def test_a_worse_arm_shows_in_the_performance():
@@ -196,17 +177,6 @@ def test_every_kind_of_event_has_words():
     }
 
 
-def test_a_budget_is_previewed():
-    campaign = make_campaign(MemoryStore())
-    summary = summarize(campaign)
-    available = Decimal("20") - campaign.spent - campaign.held
-    found = preview_budget(summary, Decimal("20"))
-    assert (found.available, found.asks) == (available, int(available // Decimal("0.10")))
-    assert found.warning == ""
-    assert "less than what is spent and held" in preview_budget(summary, Decimal("0.10")).warning
-    assert "ten times" in preview_budget(summary, Decimal("100")).warning
-
-
 def test_a_bill_is_compared_with_the_recorded_spend():
     campaign = make_campaign(MemoryStore(), plays=3)
     ids = [event.decision for event in campaign.events() if event.kind == "asked"]
@@ -216,7 +186,7 @@ def test_a_bill_is_compared_with_the_recorded_spend():
     found = compare_bill(bill, campaign.events())
     assert campaign.decision(ids[0]).cost == Decimal("0.05")
     last = found.differences[-1]
-    assert (last.id, last.reason) == ("stranger", "This campaign has no such decision.")
+    assert (last.id, last.recorded) == ("stranger", None)
     assert ids[0] not in {one.id for one in found.differences}
     assert found.billed == 1_120_000
     assert compare_bill({ids[0]: 50_000}, campaign.events()).differences == ()
@@ -278,6 +248,6 @@ def test_libraries_of_others_are_as_their_authors_made_them():
 
 
 def test_what_is_near_is_told_with_the_time_of_day():
-    campaign = make_campaign(MemoryStore())
-    when, _ = summarize(campaign).exhaustion
-    assert when.endswith("UTC") or when.count("-") == 2
+    now = datetime(2026, 11, 16, 5, 4, tzinfo=UTC)
+    assert format_date(now + timedelta(days=2), now) == "2026-11-18 05:04 UTC"
+    assert format_date(now + timedelta(days=4), now) == "2026-11-20"

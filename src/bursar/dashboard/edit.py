@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -19,7 +18,6 @@ from bursar.dashboard.render import (
     parse_count,
     redirect,
 )
-from bursar.dashboard.summary import CampaignSummary, summarize
 from bursar.errors import BursarError, InvalidInput, StaleVersion
 from bursar.money import Coin
 
@@ -94,33 +92,6 @@ CHANGES: dict[str, Handler] = {
 """The handlers of forms, by their path below the campaign's page."""
 
 
-@dataclass(frozen=True)
-class BudgetPreview:
-    """What a new budget would mean."""
-
-    budget: Decimal
-    available: Decimal
-    asks: int
-    warning: str
-
-
-def preview_budget(summary: CampaignSummary, budget: Decimal) -> BudgetPreview:
-    """Return what a budget would mean if it were set now."""
-    status, hold = summary.status, summary.smallest_hold
-    available = budget - status.spent - status.held
-    asks = int(max(available, Decimal(0)) // hold) if hold else 0
-    warning = ""
-    if available < 0:
-        warning = "This is less than what is spent and held; no further decisions would be granted."
-    elif not asks:
-        warning = "No arm would be affordable; no further decisions would be granted."
-    elif budget == status.budget:
-        warning = "This is the current budget."
-    elif budget >= 10 * status.budget:
-        warning = "This is at least ten times the current budget. Check the decimal point."
-    return BudgetPreview(budget, available, asks, warning)
-
-
 async def show_budget(page: Page) -> Response:
     """Show the form, with a preview of the amount in the query."""
     page.require("admin")
@@ -155,10 +126,9 @@ async def change_budget(page: Page) -> Response:
 
 async def _render_form(page: Page, form: Form, status_code: int = 200) -> Response:
     campaign = await page.service.find_campaign(page.name)
-    summary = await page.run(summarize, campaign)
+    status, arms = await page.run(lambda: (campaign.status(), campaign.arms()))
     budget = _parse_budget(campaign.coin, form) if form.values.get("budget") else None
-    preview = None if budget is None else preview_budget(summary, budget)
-    return page.render("budget", status_code, form=form, campaign=summary.status, preview=preview)
+    return page.render("budget", status_code, form=form, campaign=status, arms=arms, budget=budget)
 
 
 def _parse_budget(coin: Coin, form: Form) -> Decimal | None:

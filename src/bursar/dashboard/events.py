@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,8 +10,7 @@ from starlette.responses import Response
 
 from bursar.campaign import ArmView
 from bursar.campaign import events as kinds
-from bursar.dashboard.render import Page, parse_count
-from bursar.formatting import format_number, pluralize
+from bursar.dashboard.render import Page, parse_count, render_text
 from bursar.ledger import Event, Store
 from bursar.money import Coin
 
@@ -103,104 +102,6 @@ class EventDescriber:
     def describe(self, event: Event) -> str:
         """Return what an event means; raise NewerSchema for a kind that is not known."""
         kinds.check_kind(event)
-        return _DESCRIPTIONS[event.kind](self, event.body)
+        return render_text("event", event=event, coin=self._coin, arms=self._arms)
 
     find_group = staticmethod(find_group)
-
-    def money(self, units: int) -> str:
-        """Return an amount with its currency."""
-        return self._coin.format(units)
-
-    def arm(self, number: int) -> str:
-        """Return the key of an arm."""
-        return self._arms[number] if number < len(self._arms) else f"arm {number}"
-
-
-def _describe_choice(self: EventDescriber, body: dict[str, Any]) -> str:
-    note = "; more expensive arms were not affordable" if body.get("constrained") else ""
-    return f"{self.arm(body['arm'])} chosen, {self.money(body['hold'])} held{note}"
-
-
-def _describe_outcome(self: EventDescriber, body: dict[str, Any]) -> str:
-    parts = []
-    if "cost" in body:
-        parts.append(f"cost {self.money(body['cost'])}")
-    if body.get("reward") is not None:
-        parts.append(f"reward {format_number(body['reward'])}")
-    return ", ".join(parts) + (" (too late to learn from)" if body.get("late") else "")
-
-
-def _describe_default(self: EventDescriber, body: dict[str, Any]) -> str:
-    reward = body["reward"]
-    record = "none was recorded" if reward is None else f"{format_number(reward)} was recorded"
-    return f"No reward arrived before the deadline; {record}"
-
-
-def _describe_lapse(self: EventDescriber, body: dict[str, Any]) -> str:
-    charge = body.get("charge", 0)
-    end = f"{self.money(charge)} was recorded as spent" if charge else "the hold was released"
-    return f"No cost arrived before the deadline; {end}"
-
-
-def _describe_cap(self: EventDescriber, body: dict[str, Any]) -> str:
-    scope = body["scope"]
-    cap = "Daily cap" if scope == "day" else f"Cap of {scope.removeprefix('arm:')}"
-    return f"{cap} removed" if body["cap"] is None else f"{cap} set to {self.money(body['cap'])}"
-
-
-def _describe_creation(self: EventDescriber, body: dict[str, Any]) -> str:
-    arms = ", ".join(key for key, _ in body["arms"][:5])
-    rest = f" and {len(body['arms']) - 5} more" if len(body["arms"]) > 5 else ""
-    return f"Created with a budget of {self.money(body['budget'])} for {arms}{rest}"
-
-
-def _describe_change(self: EventDescriber, body: dict[str, Any]) -> str:
-    return (
-        f"The mean {body['what']} of {body['key']} changed from {format_number(body['before'])}"
-        f" to {format_number(body['after'])} in its last {pluralize(body['newer'], 'outcome')}"
-        + ("; older outcomes are no longer used" if body["reset"] else "")
-    )
-
-
-def _reason(body: dict[str, Any]) -> str:
-    return f" ({body['reason']})" if body.get("reason") else ""
-
-
-_DESCRIPTIONS: dict[str, Callable[[EventDescriber, dict[str, Any]], str]] = {
-    kinds.CREATED: _describe_creation,
-    kinds.ASKED: _describe_choice,
-    kinds.ADOPTED: lambda self, body: (
-        f"{_describe_choice(self, body)}; adopted after a backup was restored"
-    ),
-    kinds.CONFIRMED: lambda self, body: "Confirmed for use",
-    kinds.TOLD: _describe_outcome,
-    kinds.DEFAULTED: _describe_default,
-    kinds.CORRECTED: lambda self, body: (
-        f"Corrected to {_describe_outcome(self, body)}{_reason(body)}"
-    ),
-    kinds.VOIDED: lambda self, body: f"Voided, hold released{_reason(body)}",
-    kinds.RELEASED: lambda self, body: "Not confirmed in time, hold released",
-    kinds.LAPSED: _describe_lapse,
-    kinds.ARM_ADDED: lambda self, body: (
-        f"Arm {body['key']} added with a maximum cost of {self.money(body['max_cost'])}"
-    ),
-    kinds.ARM_PAUSED: lambda self, body: f"Arm {body['key']} paused{_reason(body)}",
-    kinds.ARM_RESUMED: lambda self, body: f"Arm {body['key']} resumed",
-    kinds.ARM_RETIRED: lambda self, body: f"Arm {body['key']} retired permanently",
-    kinds.BUDGET_SET: lambda self, body: (
-        f"Budget changed from {self.money(body['before'])} to {self.money(body['budget'])}"
-    ),
-    kinds.CAP_SET: _describe_cap,
-    kinds.PAUSED: lambda self, body: "Campaign paused",
-    kinds.RESUMED: lambda self, body: "Campaign resumed",
-    kinds.CLOSED: lambda self, body: "Campaign closed permanently",
-    kinds.RESTORED: lambda self, body: "Restored from a backup",
-    kinds.RECONCILED: lambda self, body: (
-        f"Reconciled, {self.money(body['gap'])} added to the spend"
-    ),
-    kinds.CHANGED: _describe_change,
-    kinds.POLICY_ERROR: lambda self, body: f"The policy failed: {body['error']}",
-    kinds.POLICY_SLOW: lambda self, body: (
-        f"The policy took {format_number(body['seconds'])} seconds to choose"
-    ),
-}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
@@ -63,34 +62,15 @@ def _load(page: Page) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class BillDifference:
-    """A decision whose billed cost differs from the recorded one, in units of the currency.
-
-    ``recorded`` is None if the campaign has no such decision.
-    """
+class BillDifference(NamedTuple):
+    """A decision whose billed cost differs from the recorded one, in units of the currency."""
 
     id: str
     billed: int
-    recorded: int | None
-
-    @property
-    def excess(self) -> int:
-        """What was billed beyond what is recorded."""
-        return self.billed - (self.recorded or 0)
-
-    @property
-    def reason(self) -> str:
-        """What the difference is."""
-        if self.recorded is None:
-            return "This campaign has no such decision."
-        if self.recorded == 0:
-            return "No cost is recorded: it was not reported, or the decision was voided."
-        return f"The provider billed {'more' if self.excess > 0 else 'less'}."
+    recorded: int | None  # None if the campaign has no such decision
 
 
-@dataclass(frozen=True)
-class BillComparison:
+class BillComparison(NamedTuple):
     """A bill compared with the recorded spend, in units of the currency."""
 
     decisions: int

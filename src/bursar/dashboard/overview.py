@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
@@ -35,7 +34,6 @@ async def show_overview(page: Page) -> Response:
     tone, verdict = make_verdict(campaigns, unreadable)
     values: dict[str, Any] = {
         "campaigns": campaigns,
-        "totals": add_totals(campaigns),
         "tone": tone,
         "verdict": verdict,
         "unreadable": unreadable,
@@ -74,30 +72,6 @@ def _load_summaries(service: Service, key: Key) -> tuple[list[CampaignSummary], 
 
 def _age(summary: CampaignSummary) -> float:
     return (datetime.now(UTC) - summary.now).total_seconds()
-
-
-class CurrencyTotal(NamedTuple):
-    """The sum of all campaigns in one currency."""
-
-    currency: str
-    budget: Decimal
-    spent: Decimal
-    held: Decimal
-    available: Decimal
-    campaigns: int
-
-
-def add_totals(campaigns: list[CampaignSummary]) -> list[CurrencyTotal]:
-    """Return the sums by currency; different currencies are never added."""
-    found = []
-    for currency in sorted({one.status.currency for one in campaigns}):
-        own = [one.status for one in campaigns if one.status.currency == currency]
-        sums = {
-            name: sum((getattr(one, name) for one in own), start=Decimal(0))
-            for name in ("budget", "spent", "held", "available")
-        }
-        found.append(CurrencyTotal(currency=currency, campaigns=len(own), **sums))
-    return found
 
 
 def make_verdict(campaigns: list[CampaignSummary], unreadable: list[str]) -> tuple[str, str]:

@@ -6,12 +6,11 @@ import functools
 import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from decimal import Decimal
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import quote, urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -181,28 +180,6 @@ class Form:
 # Geometry of what templates draw: positions and lengths from 0 to 100.
 
 
-class BudgetBar(NamedTuple):
-    """Lengths of what is spent and held, and where the budget ends (100 unless exceeded)."""
-
-    spent: float
-    held: float
-    budget: float
-
-
-def make_budget_bar(budget: Decimal, spent: Decimal, held: Decimal) -> BudgetBar:
-    """Return the bar of a budget.
-
-    >>> make_budget_bar(Decimal(10), Decimal(4), Decimal(1))
-    BudgetBar(spent=40.0, held=10.0, budget=100.0)
-    >>> make_budget_bar(Decimal(10), Decimal(20), Decimal(0)).budget
-    50.0
-    """
-    whole = max(budget, spent + held)
-    if whole <= 0:
-        return BudgetBar(0.0, 0.0, 100.0)
-    return BudgetBar(*(round(float(100 * part / whole), 3) for part in (spent, held, budget)))
-
-
 class Axis(NamedTuple):
     """The axis that the intervals of a table's column share, so that they can be compared."""
 
@@ -240,11 +217,22 @@ def bar_widths(values: Iterable[float | None]) -> list[float]:
     return [round(100.0 * min(one / largest, 1.0), 2) for one in sizes]
 
 
+def render_text(template: str, **values: Any) -> str:
+    """Return a template of plain text."""
+    return _environment().get_template(f"{template}.txt.jinja").render(values).strip()
+
+
+def format_date(at: datetime, now: datetime) -> str:
+    """Return a day, with the time of day if it is near."""
+    is_near = abs(at - now) < timedelta(days=3)
+    return at.strftime("%Y-%m-%d %H:%M UTC" if is_near else "%Y-%m-%d")
+
+
 @functools.cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("bursar.dashboard", "templates"),
-        autoescape=True,
+        autoescape=select_autoescape(["html.jinja"]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -253,6 +241,7 @@ def _environment() -> Environment:
         "ago": format_ago,
         "campaign_path": campaign_path,
         "count": format_count,
+        "date": format_date,
         "money": format_money,
         "number": format_number,
         "percent": format_percent,
@@ -265,6 +254,5 @@ def _environment() -> Environment:
     environment.globals |= {
         "bar_widths": bar_widths,
         "make_axis": make_axis,
-        "make_budget_bar": make_budget_bar,
     }
     return environment

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from functools import cached_property
 
 from bursar.campaign import ArmView, Campaign, Decision, Estimate, Forecast
@@ -72,11 +71,6 @@ class CampaignSummary:
         """Open decisions that should have had an outcome by now."""
         return [one for one in self.holds if is_stuck(one, self.now)]
 
-    @property
-    def smallest_hold(self) -> Decimal | None:
-        """The hold of the cheapest active arm."""
-        return min((arm.hold for arm in self.arms if arm.state == "active"), default=None)
-
     @cached_property
     def best_arm(self) -> ArmView | None:
         """The arm with the highest reward per cost among those with enough outcomes."""
@@ -85,43 +79,12 @@ class CampaignSummary:
         return max(enough, key=lambda pair: pair[0], default=(0.0, None))[1]
 
     @property
-    def burn_rate(self) -> str:
-        """Spend per day, or per hour or minute if the budget will not last long."""
-        if self.status.state != "active":
-            return "nothing"
-        if self.forecast.rate is None:
-            return "nothing recently"
-        days = math.inf
-        if self.forecast.exhausted is not None:
-            days = (self.forecast.exhausted - self.now).total_seconds() / 86_400.0
+    def burn_rate(self) -> tuple[float, str]:
+        """Spend per day, or per hour or minute if the budget will not last long, and the unit."""
+        rate, end = self.forecast.rate, self.forecast.exhausted
+        days = math.inf if end is None else (end - self.now).total_seconds() / 86_400.0
         parts, unit = next((parts, unit) for most, parts, unit in _PACES if days <= most)
-        rate = format_number(self.forecast.rate.value / parts)
-        return " ".join(filter(None, [rate, self.status.currency, f"per {unit}"]))
-
-    @property
-    def exhaustion(self) -> tuple[str, str]:
-        """When the budget will be used up, and a note: the range of 90%, or why it is unknown."""
-        forecast, state = self.forecast, self.status.state
-        if state in ("exhausted", "overdrawn"):
-            return "used up", "raise the budget to continue"
-        if state != "active":
-            return "not spending", f"the campaign is {state}"
-        if forecast.exhausted is None:
-            return "unknown", "nothing was spent recently"
-        early, late = forecast.exhausted_early, forecast.exhausted_late
-        note = "" if early is None or late is None else self._format_range(early, late)
-        return self._format_date(forecast.exhausted), note
-
-    def _format_date(self, at: datetime) -> str:
-        is_near = abs(at - self.now) < timedelta(days=3)
-        return at.strftime("%Y-%m-%d %H:%M UTC" if is_near else "%Y-%m-%d")
-
-    def _format_range(self, early: datetime, late: datetime) -> str:
-        if self._format_date(early) == self._format_date(late):
-            return ""
-        if early.date() == late.date():
-            return f"{early:%H:%M} to {late:%H:%M} UTC"
-        return f"{early:%Y-%m-%d} to {late:%Y-%m-%d}"
+        return (0.0 if rate is None else rate.value / parts), unit
 
     @cached_property
     def performance(self) -> Performance:
