@@ -171,7 +171,7 @@ def test_outcomes_carry_the_token_that_the_ask_brought():
 def test_changes_say_which_version_they_change():
     wire = Wire(lambda request: ok({"config": None, "alarms": []}))
     campaign = wire.client().campaign("llm")
-    campaign.calls.exponent = 6  # as after the first ask
+    campaign._exponent = 6  # as after the first ask
     campaign.set_budget("30", by="ada")
     campaign.set_cap("day", None, if_version=4)
     campaign.pause()
@@ -369,7 +369,7 @@ def test_longer_than_the_deadline_is_not_waited():
 def test_what_would_be_done_twice_is_not_sent_again_when_in_doubt():
     wire = in_turn(LOST)
     campaign = wire.client().campaign("llm")
-    campaign.calls.exponent = 6
+    campaign._exponent = 6
     for change in (
         lambda: campaign.correct("d1", "0.1"),
         lambda: campaign.add_arm("c", "0.1"),
@@ -383,7 +383,7 @@ def test_what_would_be_done_twice_is_not_sent_again_when_in_doubt():
         assert len(wire.requests) == 1
     wire = in_turn(REFUSED, ok({}))
     campaign = wire.client().campaign("llm")
-    campaign.calls.exponent = 6
+    campaign._exponent = 6
     campaign.add_arm("c", "0.1")  # nobody heard the first: no doubt
     assert len(wire.requests) == 2
 

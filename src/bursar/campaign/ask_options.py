@@ -29,6 +29,13 @@ def new_id() -> str:
     return f"{time.time_ns() // 1_000_000 << 80 | _RANDOM.getrandbits(80):032x}"
 
 
+def check_new_id(given: str) -> str:
+    """Return a caller's own id of a decision; refuse what a database might not take."""
+    if not isinstance(given, str) or not 1 <= len(given) <= 128 or not given.isprintable():
+        raise InvalidInput(f"id must be text of 1 to 128 printable characters, got {given!r}")
+    return given
+
+
 class AskOptions(NamedTuple):
     """What an ask may say: arms to choose among, arms to exclude, and a context to record.
 

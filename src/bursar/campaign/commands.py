@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from bursar.campaign import holds
-from bursar.campaign.ask_options import ANY, make_ask_options, new_id
+from bursar.campaign.ask_options import ANY, check_new_id, make_ask_options, new_id
 from bursar.campaign.committer import Command
 from bursar.campaign.config import Config
 from bursar.campaign.decision import Decision, make_decision
@@ -41,7 +41,7 @@ def ask_command(
         if among is None and exclude is None and context is None
         else make_ask_options(among, exclude, context)
     )
-    key, new = (new_id(), True) if id is None else (_check_new_id(id), False)
+    key, new = (new_id(), True) if id is None else (check_new_id(id), False)
 
     def command(transaction: Transaction) -> Decision:
         record, replayed = holds.ask(transaction, key, options, new)
@@ -59,7 +59,7 @@ def ask_many_command(
 ) -> Command[list[Decision]]:
     """Return the command of many asks; it returns a list, shorter if the budget ends on the way."""
     count = check_int("n", n, 1, "how many decisions to ask for")
-    keys = None if ids is None else [_check_new_id(one) for one in ids]
+    keys = None if ids is None else [check_new_id(one) for one in ids]
     if keys is not None and (len(keys) != count or len(set(keys)) != count):
         raise InvalidInput(f"ids must be {count} different ids, one per decision, got {len(keys)}")
     options = make_ask_options(among, exclude, context)
@@ -307,12 +307,6 @@ def decision_command(decision: str) -> Command[Decision]:
     return lambda transaction: make_decision(
         transaction.state, transaction.get_decision(key)[0], replayed=False
     )
-
-
-def _check_new_id(given: str) -> str:
-    if not isinstance(given, str) or not 1 <= len(given) <= 128 or not given.isprintable():
-        raise InvalidInput(f"id must be text of 1 to 128 printable characters, got {given!r}")
-    return given
 
 
 def decision_id(decision: Decision | str) -> str:

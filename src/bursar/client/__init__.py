@@ -7,9 +7,8 @@ try:
 except ImportError as error:
     raise MissingExtra("bursar.Client needs httpx2: pip install 'bursar[client]'") from error
 
-from bursar.client.calls import ApiKey
 from bursar.client.campaign import AsyncCampaign, RemoteCampaign
-from bursar.client.client import AsyncClient, Client
+from bursar.client.client import ApiKey, AsyncClient, Client
 from bursar.client.transport import Retry
 
 __all__ = ["ApiKey", "AsyncCampaign", "AsyncClient", "Client", "RemoteCampaign", "Retry"]

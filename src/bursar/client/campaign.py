@@ -3,113 +3,664 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
 
+from bursar import campaign
+from bursar.campaign.ask_options import check_new_id, make_ask_options, new_id
 from bursar.campaign.decision import DecisionBlock
-from bursar.client.calls import CampaignCalls
+from bursar.client.decode import (
+    check_reward,
+    decode_arm,
+    decode_decision,
+    decode_explanation,
+    decode_forecast,
+    decode_result,
+    decode_sent_event,
+    decode_status,
+    encode_amount,
+)
 from bursar.client.script import Awaiting, Blocking, Script, ScriptMethod, ScriptProperty
-from bursar.client.transport import AsyncRunner, Runner, Transport
-from bursar.errors import BudgetExhausted, BursarError
-from bursar.money import Amount
+from bursar.client.transport import Request, Transport, make_path, read_nothing
+from bursar.errors import (
+    BudgetExhausted,
+    BursarError,
+    Forbidden,
+    InvalidInput,
+    Overloaded,
+    RateLimited,
+    StorageUnavailable,
+)
+from bursar.money import Amount, Coin, Rounding
+from bursar.validation import check_int, check_text
 
 if TYPE_CHECKING:
-    from bursar.campaign import Decision
+    from bursar.campaign import ArmView, Config, Decision, Explanation, Forecast, Status
     from bursar.ledger import Event
 
 T = TypeVar("T")
+One = TypeVar("One", covariant=True)
+Many = TypeVar("Many", covariant=True)
 
 _LOG = logging.getLogger("bursar.client")
+_BATCH = 1000  # entries of one request
+_PAGE = 1000
+_MOST_TOKENS = 10_000
+_RELEASE_TIMEOUT = 2.0  # seconds that releasing a hold may delay a caller who was interrupted
+_OUTCOME = frozenset(("decision", "cost", "reward", "report", "rounding", "token"))
+
+
+class AskKeywords(TypedDict, total=False):
+    """The options of every ask."""
+
+    among: Sequence[str] | None
+    exclude: Sequence[str] | None
+    context: dict[str, Any] | None
+
+
+class Ask(Protocol[One, Many]):
+    """How ``ask`` is called: for one decision, or for a list of ``n``."""
+
+    @overload
+    def __call__(self, *, id: str | None = None, **options: Unpack[AskKeywords]) -> One: ...
+
+    @overload
+    def __call__(self, n: int, **options: Unpack[AskKeywords]) -> Many: ...
+
+
+class StatusProperty(ScriptProperty[T]):
+    """A member of a campaign's status, loaded each time."""
+
+    def __init__(self, doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.script = lambda verbs: verbs._load(lambda data: getattr(decode_status(data), name))
 
 
 class CampaignVerbs:
-    """The verbs and numbers that are one call each."""
+    """The verbs and numbers of a campaign, and what answers taught about it.
 
-    def __init__(self, transport: Transport, name: str) -> None:
+    Each verb is a script; methods with an underscore are its parts.
+    """
+
+    def __init__(self, runner: Any, transport: Transport, name: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise InvalidInput(f"the name of a campaign must be a text, got {name!r}")
         self.name = name
-        self.calls = CampaignCalls(transport, name)
+        self.runner = runner
+        self._transport = transport
+        self._exponent: int | None = None  # known after the first answer with an amount
+        self._tokens: OrderedDict[str, str] = OrderedDict()  # of the newest decisions
+        self._config: Config | None = None
+        self._may_not_read = False
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, {self.calls.transport.url!r})"
+        return f"{type(self).__name__}({self.name!r}, {self._transport.url!r})"
 
-    tell = ScriptMethod(CampaignCalls.tell)
-    tell_many = ScriptMethod(CampaignCalls.tell_many)
-    confirm = ScriptMethod(CampaignCalls.confirm)
-    void = ScriptMethod(CampaignCalls.void)
-    void_many = ScriptMethod(CampaignCalls.void_many)
-    correct = ScriptMethod(CampaignCalls.correct)
-    decision = ScriptMethod(CampaignCalls.decision)
-    token = ScriptMethod(CampaignCalls.token)
+    def _path(self, *parts: str, verb: str = "") -> str:
+        return make_path("campaigns", self.name, *parts, verb=verb)
 
-    add_arm = ScriptMethod(CampaignCalls.add_arm)
-    pause_arm = ScriptMethod(CampaignCalls.pause_arm)
-    resume_arm = ScriptMethod(CampaignCalls.resume_arm)
-    retire_arm = ScriptMethod(CampaignCalls.retire_arm)
-    set_budget = ScriptMethod(CampaignCalls.set_budget)
-    set_cap = ScriptMethod(CampaignCalls.set_cap)
-    change = ScriptMethod(CampaignCalls.change)
-    pause = ScriptMethod(CampaignCalls.pause)
-    resume = ScriptMethod(CampaignCalls.resume)
-    end = ScriptMethod(CampaignCalls.end)
-    reconcile = ScriptMethod(CampaignCalls.reconcile)
+    # asks
 
-    status = ScriptMethod(CampaignCalls.status)
-    arms = ScriptMethod(CampaignCalls.arms)
-    holds = ScriptMethod(CampaignCalls.holds)
-    explain = ScriptMethod(CampaignCalls.explain)
-    forecast = ScriptMethod(CampaignCalls.forecast)
+    def _ask(
+        self,
+        n: int | None = None,
+        *,
+        id: str | None = None,
+        among: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        context: dict[str, Any] | None = None,
+    ) -> Script[Any]:
+        """Choose the arm to play next and reserve its cost; raise BudgetExhausted if none fits.
 
-    config = ScriptProperty(CampaignCalls.config)
-    coin = ScriptProperty(CampaignCalls.coin)
-    budget = ScriptProperty(CampaignCalls.budget)
-    spent = ScriptProperty(CampaignCalls.spent)
-    held = ScriptProperty(CampaignCalls.held)
-    available = ScriptProperty(CampaignCalls.available)
-    overrun = ScriptProperty(CampaignCalls.overrun)
-    state = ScriptProperty(CampaignCalls.state)
-    open = ScriptProperty(CampaignCalls.open)
-    version = ScriptProperty(CampaignCalls.version)
-    alarms = ScriptProperty(CampaignCalls.alarms)
+        Parameters
+        ----------
+        n : int, optional
+            Make this many decisions at once; fewer are returned if the budget runs out.
+        id : str, optional
+            Your own id of the decision; asking again with it returns the same decision.
+        among, exclude : sequence of str, optional
+            Choose only among these arms; do not choose those.
+        context : dict, optional
+            Plain data of at most 16 KiB to record with the decision.
+        """
+        make_ask_options(among, exclude, context)  # refuse what no campaign accepts
+        options = {
+            "among": None if among is None else list(among),
+            "exclude": None if exclude is None else list(exclude),
+            "context": context,
+        }
+        if n is None:
+            return (yield from self._ask_one(options, id))
+        if id is not None:
+            raise InvalidInput("give n or id, not both; each decision of a batch has its own id")
+        count = check_int("n", n, 1, "how many decisions to ask for")
+        return (yield from self._ask_many(options, count))
 
+    ask: Any = ScriptMethod(_ask)
 
-def _begin_block(calls: CampaignCalls, options: dict[str, Any]) -> Script[DecisionBlock]:
-    """Ask, after loading the rules: an outcome that breaks them is refused in the block."""
-    DecisionBlock.check_options(options)
-    rules = yield from calls.load_rules()
-    decision = yield from calls.ask(**options)
+    def _ask_one(self, options: dict[str, Any], own: str | None) -> Script[Decision]:
+        key = new_id() if own is None else check_new_id(own)
+        body = options | {"id": key}
+        request = Request("POST", self._path("decisions"), self._read_decision, body)
+        return (yield from self._send_ask(request, [key] if own is None else []))
 
-    def check(cost: Amount | None, reward: float | None) -> None:
-        calls.encode_outcome(cost, reward)
-        if reward is not None and rules is not None:
-            rules.check_reward(reward)
+    def _ask_many(self, options: dict[str, Any], count: int) -> Script[list[Decision]]:
+        granted: list[Decision] = []
+        while len(granted) < count:
+            keys = [new_id() for _ in range(min(count - len(granted), _BATCH))]
+            body = options | {"ids": keys}
+            request = Request("POST", self._path("decisions"), self._read_decisions, body)
+            try:
+                some = yield from self._send_ask(request, keys)
+            except BursarError:  # return what was granted before
+                if not granted:
+                    raise
+                break
+            granted += some
+            if len(some) < len(keys):
+                break
+        return granted
 
-    return DecisionBlock(decision, check)
-
-
-def _end_block(
-    calls: CampaignCalls, block: DecisionBlock, error: BaseException | None = None
-) -> Script[None]:
-    """Report the outcome of a block; if it raised before it had one, void the decision."""
-    if error is None:
-        block.check_settled()
-    if error is None or block.outcome:
-        cost, reward = block.outcome.get("cost"), block.outcome.get("reward")
-        request = calls.make_outcome(block.decision, cost, reward)
-    else:
-        request = calls.make_void(block.decision.id, block.reason(error))
-    transport = calls.transport
-    try:
-        yield from transport.send(request)
-    except GeneratorExit:
-        raise
-    except BaseException as failure:
-        if not transport.store((request,), failure) or not isinstance(failure, BursarError):
+    def _send_ask(self, request: Request[T], own_ids: list[str]) -> Script[T]:
+        """Send an ask; if it fails, release holds under ids that only this call knows."""
+        try:
+            found = yield from self._transport.send(request)
+        except GeneratorExit:
             raise
-        # the work is done and its outcome is stored: an error would have it done twice
-        _LOG.warning("the outcome of %s is kept for later: %s", block.decision.id, failure)
-    else:
-        yield from transport.deliver_stored()
+        except BaseException as error:
+            if not isinstance(error, Exception):  # interrupted or cancelled
+                yield from self._release(request, own_ids)
+            elif self._transport.may_have_arrived(error):
+                voids = [self._make_void(one, "no answer to the ask") for one in own_ids]
+                self._transport.store(voids, error)
+            raise
+        yield from self._transport.deliver_stored()
+        return found
+
+    def _release(self, request: Request[Any], own_ids: list[str]) -> Script[None]:
+        if not own_ids:
+            return
+        within = min(_RELEASE_TIMEOUT, self._transport.timeout)
+        voids = [self._make_void(key, "stopped while asking") for key in own_ids]
+        try:  # ask again first: the ask might otherwise be granted after its void
+            yield from self._transport.send(request, within)
+            while voids:
+                yield from self._transport.send(voids[0], within)
+                del voids[0]
+        except BursarError as error:
+            if self._transport.may_have_arrived(error):
+                self._transport.store(voids, error)
+
+    def _make_void(self, key: str, reason: str, by: str = "") -> Request[Decision]:
+        path = self._path("decisions", key, "void")
+        return Request("POST", path, self._read_decision, {"reason": reason, "by": by or None})
+
+    def _read_decisions(self, data: dict[str, Any]) -> list[Decision]:
+        return [self._read_decision(one) for one in data["decisions"]]
+
+    def _read_decision(self, data: dict[str, Any]) -> Decision:
+        """Return a decision; remember its token and how many digits the campaign's money has."""
+        found = decode_decision(data)
+        self._exponent = found.coin.exponent
+        token = data.get("token")
+        if token is not None:
+            if len(self._tokens) >= _MOST_TOKENS:
+                self._tokens.popitem(last=False)
+            self._tokens[found.id] = token
+        return found
+
+    # outcomes
+
+    @ScriptMethod
+    def tell(
+        self,
+        decision: Decision | str,
+        cost: Amount | None = None,
+        reward: float | None = None,
+        *,
+        report: str | None = None,
+        rounding: Rounding | None = None,
+        token: str | None = None,
+    ) -> Script[Decision]:
+        """Report the cost and reward of a decision, in one call or two; repeats count once.
+
+        Parameters
+        ----------
+        decision : Decision or str
+            A decision that ask() returned, or its id.
+        cost : amount, optional
+            The cost, even if it exceeds the hold.
+        reward : float, optional
+            The reward; it may come days later.
+        report : str, optional
+            Your own id of this report, which tells a repeat from another report.
+        rounding : {"up", "down", "nearest"}, optional
+            For costs with more digits than the campaign keeps.
+        token : str, optional
+            The token of the decision, with which the outcome is recorded even if a restored backup
+            does not know the decision. By default the one that came with the ask.
+        """
+        request = self._make_outcome(
+            decision, cost, reward, report=report, rounding=rounding, token=token
+        )
+        return (yield from self._transport.deliver(request))
+
+    @ScriptMethod
+    def tell_many(
+        self, outcomes: Sequence[Mapping[str, Any]]
+    ) -> Script[list[Decision | BursarError]]:
+        """Report many outcomes: mappings with decision, cost, reward, report, rounding, token.
+
+        An outcome that is refused returns its error in its place; the others are recorded.
+        """
+        checked = [self._check_outcome(one) for one in outcomes]
+        results: list[Decision | BursarError] = []
+        while len(results) < len(checked):
+            rest = checked[len(results) :]
+            body = {"outcomes": rest[:_BATCH]}
+            request = Request("POST", "/v1/outcomes:batch", _read_results, body)
+            parts = [self._outcome_request(one) for one in rest]
+            try:
+                results += yield from self._transport.deliver(request, parts)
+            except (StorageUnavailable, Overloaded, RateLimited) as error:
+                results += [error] * len(rest)
+        return results
+
+    def _make_outcome(
+        self,
+        decision: Decision | str,
+        cost: Amount | None,
+        reward: float | None,
+        **more: Any,
+    ) -> Request[Decision]:
+        """Return the checked request that reports an outcome, with an id of its own."""
+        if cost is None and reward is None:
+            raise InvalidInput(
+                "an outcome needs a cost, a reward or both; to release the hold, void it"
+            )
+        outcome = {"decision": decision, "cost": cost, "reward": reward, **more}
+        return self._outcome_request(self._check_outcome(outcome))
+
+    def _outcome_request(self, outcome: Mapping[str, Any]) -> Request[Decision]:
+        path = self._path("decisions", outcome["decision"], "outcome")
+        body = {name: outcome[name] for name in outcome if name not in ("decision", "campaign")}
+        return Request("POST", path, self._read_decision, body)
+
+    def _check_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
+        if "decision" not in outcome or not _OUTCOME.issuperset(outcome):
+            raise InvalidInput(
+                "an outcome has decision, cost, reward, report, rounding and token,"
+                f" got {', '.join(map(repr, outcome)) or 'nothing'}"
+            )
+        self._learn_exponent(outcome["decision"])
+        key, report = _decision_id(outcome["decision"]), outcome.get("report")
+        token = outcome.get("token") or self._tokens.get(key)
+        checked = {
+            "decision": key,
+            "campaign": self.name,
+            "report_id": new_id() if report is None else check_text("report", report, 1, 128),
+        }
+        checked |= self._encode_outcome(
+            outcome.get("cost"), outcome.get("reward"), outcome.get("rounding")
+        )
+        return checked if token is None else checked | {"token": token}
+
+    def _encode_outcome(
+        self, cost: Amount | None, reward: float | None, rounding: Rounding | None = None
+    ) -> dict[str, Any]:
+        """Return the checked members of a body that report cost and reward."""
+        members: dict[str, Any] = {}
+        if cost is not None:
+            members["cost"], left = encode_amount("cost", cost, self._exponent, rounding)
+            members |= {} if left is None else {"rounding": left}
+        if reward is not None:
+            members["reward"] = check_reward(reward)
+        return members
+
+    def _learn_exponent(self, decision: Decision | str) -> None:
+        coin = getattr(decision, "coin", None)
+        if coin is not None:
+            self._exponent = coin.exponent
+
+    @ScriptMethod
+    def token(self, decision: Decision | str) -> Script[str]:
+        """Return the token with which the decision can be settled after a restore."""
+        key = _decision_id(decision)
+        if key not in self._tokens:
+            return (yield from self._load(lambda data: str(data["token"]), "decisions", key))
+        return self._tokens[key]
+
+    @ScriptMethod
+    def confirm(self, decision: Decision | str) -> Script[Decision]:
+        """Confirm that a decision is about to be carried out (campaigns with ask_ttl)."""
+        path = self._path("decisions", _decision_id(decision), "confirm")
+        return (yield from self._transport.send(Request("POST", path, self._read_decision, {})))
+
+    @ScriptMethod
+    def void(
+        self, decision: Decision | str, reason: str = "not used", *, by: str = ""
+    ) -> Script[Decision]:
+        """Release the hold of a decision that was not used."""
+        request = self._make_void(
+            _decision_id(decision), check_text("reason", reason), check_text("by", by)
+        )
+        return (yield from self._transport.deliver(request))
+
+    @ScriptMethod
+    def void_many(
+        self, decisions: Sequence[Decision | str], reason: str = "not used", *, by: str = ""
+    ) -> Script[list[Decision | BursarError]]:
+        """Release many holds; a decision that is refused returns its error in its place."""
+        why = {"reason": check_text("reason", reason), "by": check_text("by", by) or None}
+        ids, results = [_decision_id(one) for one in decisions], []
+        for start in range(0, len(ids), _BATCH):
+            body = {"ids": ids[start : start + _BATCH], **why}
+            request = Request("POST", self._path("decisions", verb="void"), _read_results, body)
+            results += yield from self._transport.send(request)
+        return results
+
+    @ScriptMethod
+    def correct(
+        self,
+        decision: Decision | str,
+        cost: Amount | None = None,
+        reward: float | None = None,
+        reason: str = "",
+        *,
+        by: str = "",
+    ) -> Script[Decision]:
+        """Correct a recorded outcome; the first report stays in the log."""
+        if cost is None and reward is None:
+            raise InvalidInput("correct must have a cost, a reward or both, got neither")
+        self._learn_exponent(decision)
+        body = self._encode_outcome(cost, reward)
+        body |= {"reason": check_text("reason", reason), "by": by or None}
+        path = self._path("decisions", _decision_id(decision), "correct")
+        request = Request("POST", path, self._read_decision, body, repeatable=False)
+        return (yield from self._transport.send(request))
+
+    @ScriptMethod
+    def decision(self, id: str) -> Script[Decision]:
+        """Return a decision in its present state."""
+        return (yield from self._load(self._read_decision, "decisions", _decision_id(id)))
+
+    # blocks
+
+    def _begin_block(self, options: dict[str, Any]) -> Script[DecisionBlock]:
+        """Ask, after loading the rules: an outcome that breaks them is refused in the block."""
+        DecisionBlock.check_options(options)
+        rules = yield from self._load_rules()
+        decision = yield from self._ask(**options)
+
+        def check(cost: Amount | None, reward: float | None) -> None:
+            self._encode_outcome(cost, reward)
+            if reward is not None and rules is not None:
+                rules.check_reward(reward)
+
+        return DecisionBlock(decision, check)
+
+    def _end_block(self, block: DecisionBlock, error: BaseException | None = None) -> Script[None]:
+        """Report the outcome of a block; if it raised before it had one, void the decision."""
+        if error is None:
+            block.check_settled()
+        if error is None or block.outcome:
+            cost, reward = block.outcome.get("cost"), block.outcome.get("reward")
+            request = self._make_outcome(block.decision, cost, reward)
+        else:
+            request = self._make_void(block.decision.id, block.reason(error))
+        try:
+            yield from self._transport.send(request)
+        except GeneratorExit:
+            raise
+        except BaseException as failure:
+            stored = self._transport.store((request,), failure)
+            if not stored or not isinstance(failure, BursarError):
+                raise
+            # the work is done and its outcome is stored: an error would have it done twice
+            _LOG.warning("the outcome of %s is kept for later: %s", block.decision.id, failure)
+        else:
+            yield from self._transport.deliver_stored()
+
+    # changes; ``by`` names the author beside the key, ``if_version`` refuses a change that crosses
+    # another one
+
+    @ScriptMethod
+    def add_arm(
+        self, key: str, max_cost: Amount, *, by: str = "", if_version: int | None = None
+    ) -> Script[None]:
+        """Add an arm; it is tried like any new arm, and what is known of the others stays."""
+        most = yield from self._encode_money(f"the maximum cost of {key!r}", max_cost)
+        body = {"key": key, "max_cost": most}
+        path = self._path("arms")
+        yield from self._change("POST", path, body, by, if_version, repeatable=False)
+
+    @ScriptMethod
+    def pause_arm(
+        self, key: str, *, by: str = "", reason: str = "", if_version: int | None = None
+    ) -> Script[None]:
+        """Stop choosing an arm for now; its open decisions go on."""
+        body = {"state": "paused", "reason": reason}
+        yield from self._change("PATCH", self._path("arms", key), body, by, if_version)
+
+    @ScriptMethod
+    def resume_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> Script[None]:
+        """Allow a paused arm to be chosen again."""
+        body = {"state": "active"}
+        yield from self._change("PATCH", self._path("arms", key), body, by, if_version)
+
+    @ScriptMethod
+    def retire_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> Script[None]:
+        """Stop choosing an arm for good; outcomes that are still to come are recorded."""
+        yield from self._change("DELETE", self._path("arms", key), None, by, if_version)
+
+    @ScriptMethod
+    def set_budget(
+        self, budget: Amount, *, by: str = "", if_version: int | None = None
+    ) -> Script[None]:
+        """Raise or cut the budget; below what is spent and held, no more asks are granted."""
+        yield from self._set_limits(budget, {}, by, if_version)
+
+    @ScriptMethod
+    def set_cap(
+        self, scope: str, cap: Amount | None, *, by: str = "", if_version: int | None = None
+    ) -> Script[None]:
+        """Limit spending per "day" or on "arm:KEY"; None removes the limit."""
+        yield from self._set_limits(None, {scope: cap}, by, if_version)
+
+    @ScriptMethod
+    def change(
+        self,
+        *,
+        budget: Amount | None = None,
+        caps: Mapping[str, Amount | None] | None = None,
+        by: str = "",
+        if_version: int | None = None,
+    ) -> Script[None]:
+        """Set the budget and caps together; an error leaves all of them as they were."""
+        yield from self._set_limits(budget, caps or {}, by, if_version)
+
+    def _set_limits(
+        self,
+        budget: Amount | None,
+        caps: Mapping[str, Amount | None],
+        by: str,
+        if_version: int | None,
+    ) -> Script[None]:
+        body: dict[str, Any] = {}
+        if budget is not None:
+            body["budget"] = yield from self._encode_money("budget", budget)
+        limits: dict[str, str | None] = {}
+        for scope, cap in caps.items():
+            limits[scope] = None
+            if cap is not None:
+                limits[scope] = yield from self._encode_money(f"the cap of {scope}", cap)
+        body |= {"caps": limits} if limits else {}
+        if body:
+            yield from self._change("PATCH", self._path(), body, by, if_version)
+
+    @ScriptMethod
+    def pause(self, *, by: str = "", if_version: int | None = None) -> Script[None]:
+        """Grant no asks until the campaign is resumed; outcomes are still recorded."""
+        yield from self._change("POST", self._path(verb="pause"), {}, by, if_version)
+
+    @ScriptMethod
+    def resume(self, *, by: str = "", if_version: int | None = None) -> Script[None]:
+        """Grant asks again."""
+        # not repeatable: an active campaign cannot be resumed
+        path = self._path(verb="resume")
+        yield from self._change("POST", path, {}, by, if_version, repeatable=False)
+
+    @ScriptMethod
+    def end(self, *, by: str = "", if_version: int | None = None) -> Script[None]:
+        """End the campaign for good; outcomes are still recorded."""
+        yield from self._change("POST", self._path(verb="close"), {}, by, if_version)
+
+    @ScriptMethod
+    def reconcile(
+        self, gap: Amount, *, by: str = "", if_version: int | None = None
+    ) -> Script[None]:
+        """Add what was spent since the restored backup, and grant asks again."""
+        body = {"gap": (yield from self._encode_money("gap", gap))}
+        path = self._path(verb="reconcile")
+        yield from self._change("POST", path, body, by, if_version, repeatable=False)
+
+    def _change(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        by: str,
+        if_version: int | None,
+        *,
+        repeatable: bool = True,
+    ) -> Script[None]:
+        match = "*" if if_version is None else f'"{if_version}"'
+        headers = {"if-match": match} if method == "PATCH" or if_version is not None else {}
+        author = {"by": by} if by else {}
+        query = author if body is None else {}
+        body = None if body is None else {**body, **author}
+        # with a version, a repeat would collide with the first sending
+        repeatable = repeatable and if_version is None
+        request = Request(method, path, read_nothing, body, query, headers, repeatable)
+        yield from self._transport.send(request)
+
+    def _encode_money(self, name: str, value: Amount) -> Script[str]:
+        if self._exponent is None:
+            yield from self._load_rules()
+        return encode_amount(name, value, self._exponent)[0]
+
+    # views; each is a request, and status() has numbers of one moment
+
+    def _load(self, read: Callable[[Any], T], *parts: str, **query: Any) -> Script[T]:
+        """Load a resource of the campaign."""
+        request = Request("GET", self._path(*parts), read, query=query)
+        return (yield from self._transport.send(request))
+
+    @ScriptMethod
+    def status(self) -> Script[Status]:
+        """Return money, counts and rules of one moment."""
+        return (yield from self._load(decode_status))
+
+    @ScriptMethod
+    def arms(self) -> Script[list[ArmView]]:
+        """Return every arm with counts, money, and means with 95% intervals."""
+        return (yield from self._transport.load_list(self._path("arms"), "arms", decode_arm))
+
+    @ScriptMethod
+    def explain(self, decision: Decision | str) -> Script[Explanation]:
+        """Return why a decision chose its arm, computed from the log of that moment."""
+        path = "decisions", _decision_id(decision)
+        why = yield from self._load(lambda data: decode_explanation(data["why"]), *path, why="true")
+        return why
+
+    @ScriptMethod
+    def forecast(self, days: float | None = None) -> Script[Forecast]:
+        """Return what the rest of the budget may earn, and when it will be used up.
+
+        Parameters
+        ----------
+        days : float, optional
+            How far to look ahead; by default until no arm is affordable.
+        """
+        return (yield from self._load(decode_forecast, "forecast", days=days))
+
+    @ScriptMethod
+    def holds(self) -> Script[list[Decision]]:
+        """Return the decisions whose money is held, oldest first."""
+        query = {"open": "true", "limit": _PAGE}
+        path = self._path("decisions")
+        return (yield from self._transport.load_list(path, "decisions", decode_decision, **query))
+
+    def _load_events(self, after: int) -> Script[tuple[list[Event], int | None]]:
+        """Return a page of events, and the number after which the next begins, if any."""
+        query = {"after": after, "limit": _PAGE}
+        path = self._path("events")
+        return (yield from self._transport.load_page(path, "events", decode_sent_event, **query))
+
+    def _load_config(self) -> Script[Config]:
+        """Return the rules of the campaign; they never change and are loaded once."""
+        if self._config is None:
+            self._config = yield from self._load(
+                lambda data: campaign.Config.from_body(data["config"])
+            )
+            self._exponent = self._config.coin.exponent
+        return self._config
+
+    def _load_rules(self) -> Script[Config | None]:
+        """Return the rules, or None if the key may not read them."""
+        try:
+            return None if self._may_not_read else (yield from self._load_config())
+        except Forbidden:
+            self._may_not_read = True
+            return None
+
+    config = ScriptProperty(_load_config)
+
+    @ScriptProperty
+    def coin(self) -> Script[Coin]:
+        """Currency and smallest unit."""
+        return (yield from self._load_config()).coin
+
+    @ScriptProperty
+    def alarms(self) -> Script[list[str]]:
+        """Messages for an operator, such as a clock that was set or a policy that failed."""
+        return (yield from self._load(lambda data: list(data["alarms"])))
+
+    budget = StatusProperty[Decimal]("The total that may be spent.")
+    spent = StatusProperty[Decimal]("Reported costs, and holds that lapsed.")
+    held = StatusProperty[Decimal]("The total of open holds.")
+    available = StatusProperty[Decimal](
+        "Budget less spent and held; negative after overruns or a budget cut."
+    )
+    overrun = StatusProperty[Decimal]("The total by which costs exceeded their holds.")
+    state = StatusProperty[str]("active, paused, overdrawn, exhausted, unreconciled or closed.")
+    open = StatusProperty[int]("The number of decisions without an outcome.")
+    version = StatusProperty[int]("The number of the last change of rules, for ``if_version``.")
+
+
+def _read_results(data: dict[str, Any]) -> list[Decision | BursarError]:
+    return [decode_result(one) for one in data["results"]]
+
+
+def _decision_id(decision: Decision | str) -> str:
+    """Return the id of a decision, of a decision in a block, or the id itself."""
+    found = getattr(decision, "id", decision)
+    if not isinstance(found, str) or not found:
+        raise InvalidInput(f"decision must be what ask() returned, or its id, got {decision!r}")
+    return found
 
 
 class RemoteCampaign(CampaignVerbs, Blocking):
@@ -118,43 +669,7 @@ class RemoteCampaign(CampaignVerbs, Blocking):
     Made by :meth:`bursar.Client.campaign`; nothing is sent before the first verb.
     """
 
-    def __init__(self, runner: Runner, transport: Transport, name: str) -> None:
-        super().__init__(transport, name)
-        self.runner = runner
-
-    @overload
-    def ask(
-        self,
-        *,
-        id: str | None = None,
-        among: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        context: dict[str, Any] | None = None,
-    ) -> Decision: ...
-
-    @overload
-    def ask(
-        self,
-        n: int,
-        *,
-        among: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        context: dict[str, Any] | None = None,
-    ) -> list[Decision]: ...
-
-    def ask(
-        self,
-        n: int | None = None,
-        *,
-        id: str | None = None,
-        among: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        context: dict[str, Any] | None = None,
-    ) -> Decision | list[Decision]:
-        """Choose the arm to play next and reserve its cost; see :meth:`bursar.Campaign.ask`."""
-        script = self.calls.ask(n, id=id, among=among, exclude=exclude, context=context)
-        found: Decision | list[Decision] = self.runner.run_script(script)
-        return found
+    ask: Ask[Decision, list[Decision]]
 
     @contextmanager
     def decide(self, **options: Any) -> Iterator[DecisionBlock]:
@@ -162,14 +677,14 @@ class RemoteCampaign(CampaignVerbs, Blocking):
 
         If the body raises, what it settled so far is reported, or the hold is released.
         """
-        block = self.runner.run_script(_begin_block(self.calls, options))
+        block = self.runner.run_script(self._begin_block(options))
         try:
             yield block
         except BaseException as error:
             with block.keep_error(error):
-                self.runner.run_script(_end_block(self.calls, block, error))
+                self.runner.run_script(self._end_block(block, error))
             raise
-        self.runner.run_script(_end_block(self.calls, block))
+        self.runner.run_script(self._end_block(block))
 
     def run(self, play: Callable[[str], tuple[Amount, float]], most: int | None = None) -> int:
         """Play until the budget is spent; ``play(arm)`` returns the cost and the reward."""
@@ -188,7 +703,7 @@ class RemoteCampaign(CampaignVerbs, Blocking):
         """Yield the events of the log in order."""
         start: int | None = after
         while start is not None:
-            page, start = self.runner.run_script(self.calls.load_events(start))
+            page, start = self.runner.run_script(self._load_events(start))
             yield from page
 
     def close(self) -> None:
@@ -202,43 +717,7 @@ class AsyncCampaign(CampaignVerbs, Awaiting):
     Made by :meth:`bursar.AsyncClient.campaign`; nothing is sent before the first verb.
     """
 
-    def __init__(self, runner: AsyncRunner, transport: Transport, name: str) -> None:
-        super().__init__(transport, name)
-        self.runner = runner
-
-    @overload
-    async def ask(
-        self,
-        *,
-        id: str | None = None,
-        among: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        context: dict[str, Any] | None = None,
-    ) -> Decision: ...
-
-    @overload
-    async def ask(
-        self,
-        n: int,
-        *,
-        among: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        context: dict[str, Any] | None = None,
-    ) -> list[Decision]: ...
-
-    async def ask(
-        self,
-        n: int | None = None,
-        *,
-        id: str | None = None,
-        among: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        context: dict[str, Any] | None = None,
-    ) -> Decision | list[Decision]:
-        """Choose the arm to play next and reserve its cost; see :meth:`bursar.Campaign.ask`."""
-        script = self.calls.ask(n, id=id, among=among, exclude=exclude, context=context)
-        found: Decision | list[Decision] = await self.runner.run_script(script)
-        return found
+    ask: Ask[Coroutine[Any, Any, Decision], Coroutine[Any, Any, list[Decision]]]
 
     @asynccontextmanager
     async def decide(self, **options: Any) -> AsyncIterator[DecisionBlock]:
@@ -247,14 +726,14 @@ class AsyncCampaign(CampaignVerbs, Awaiting):
         If the body raises or is cancelled, what it settled so far is reported, or the hold is
         released.
         """
-        block = await self.runner.run_script(_begin_block(self.calls, options))
+        block = await self.runner.run_script(self._begin_block(options))
         try:
             yield block
         except BaseException as error:
             with block.keep_error(error):
-                await self.runner.run_shielded(_end_block(self.calls, block, error))
+                await self.runner.run_shielded(self._end_block(block, error))
             raise
-        await self.runner.run_shielded(_end_block(self.calls, block))
+        await self.runner.run_shielded(self._end_block(block))
 
     async def run(
         self, play: Callable[[str], Awaitable[tuple[Amount, float]]], most: int | None = None
@@ -275,7 +754,7 @@ class AsyncCampaign(CampaignVerbs, Awaiting):
         """Yield the events of the log in order."""
         start: int | None = after
         while start is not None:
-            page, start = await self.runner.run_script(self.calls.load_events(start))
+            page, start = await self.runner.run_script(self._load_events(start))
             for event in page:
                 yield event
 

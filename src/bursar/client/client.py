@@ -2,42 +2,179 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import httpx2
+import msgspec
 
 from bursar.campaign.decision import DecisionBlock
-from bursar.client.calls import ServiceCalls
 from bursar.client.campaign import AsyncCampaign, RemoteCampaign
-from bursar.client.script import Awaiting, Blocking, ScriptMethod
-from bursar.client.transport import AsyncRunner, Retry, Runner, Transport
-from bursar.money import Amount
+from bursar.client.decode import decode_status
+from bursar.client.script import AsyncRunner, Awaiting, Blocking, Runner, Script, ScriptMethod
+from bursar.client.transport import Request, Retry, Transport, make_path, read_nothing
+from bursar.errors import InvalidInput
+from bursar.money import Amount, Coin
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from bursar.campaign import Status
+
+HTTP = TypeVar("HTTP", httpx2.BaseTransport, httpx2.AsyncBaseTransport)
 
 
-class ServiceVerbs:
-    """The verbs that are one call each."""
+@dataclass(frozen=True, kw_only=True)
+class ApiKey:
+    """A key of the service.
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-        self.calls = ServiceCalls(transport)
+    Attributes
+    ----------
+    id : str
+        Its public id.
+    scopes : list of str
+        Of ask, tell, read, admin, adjust, keys.
+    campaigns : list of str or None
+        The campaigns it may use; None means all.
+    note : str
+        A note for people.
+    created, expires, revoked : datetime or None
+        When it was created, when it expires, when it was revoked.
+    token : str or None
+        The secret that callers send; returned only when the key is created.
+    """
+
+    id: str
+    scopes: list[str]
+    campaigns: list[str] | None = None
+    note: str = ""
+    created: datetime | None = None
+    expires: datetime | None = None
+    revoked: datetime | None = None
+    token: str | None = field(default=None, repr=False)
+
+
+class ServiceVerbs(Generic[HTTP]):
+    """The verbs that concern no single campaign; each is a script."""
+
+    _runner: Any  # the class of its runner
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        timeout: float = 10.0,
+        spool: str | Path | None = None,
+        retry: Retry | None = None,
+        transport: HTTP | None = None,
+    ) -> None:
+        retry = retry or Retry()
+        self._transport = Transport(url, key, timeout, retry, spool)
+        self.runner = self._runner(transport, retry.sleep)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._transport.url!r})"  # without the key
 
-    campaigns = ScriptMethod(ServiceCalls.campaigns)
-    keys = ScriptMethod(ServiceCalls.keys)
-    create_key = ScriptMethod(ServiceCalls.create_key)
-    revoke_key = ScriptMethod(ServiceCalls.revoke_key)
-    rotate_key = ScriptMethod(ServiceCalls.rotate_key)
-    flush = ScriptMethod(ServiceCalls.flush)
+    def _create(
+        self,
+        name: str,
+        budget: Amount,
+        arms: Mapping[str, Amount],
+        policy: str | None,
+        rules: Mapping[str, Any],
+    ) -> Script[None]:
+        """Create a campaign; an existing one must be the same."""
+        if not isinstance(arms, Mapping):
+            raise InvalidInput(f"arms must map each key to its maximum cost, got {arms!r}")
+        coin = Coin(rules.get("exponent", 6), rules.get("currency", ""))
+
+        def encode(what: str, value: Amount) -> str:
+            return coin.text(coin.units(what, value))
+
+        caps = rules.get("caps") or {}
+        body = dict(rules) | {
+            "name": name,
+            "budget": encode("budget", budget),
+            "arms": [
+                {"key": key, "max_cost": encode(f"the maximum cost of {key!r}", most)}
+                for key, most in arms.items()
+            ],
+            "policy": policy,
+            "caps": {scope: encode(f"the cap of {scope}", cap) for scope, cap in caps.items()},
+        }
+        yield from self._transport.send(Request("POST", make_path("campaigns"), read_nothing, body))
+
+    @ScriptMethod
+    def campaigns(self) -> Script[list[Status]]:
+        """Return the status of every campaign that the key may read."""
+        path = make_path("campaigns")
+        return (yield from self._transport.load_list(path, "campaigns", decode_status, limit=500))
+
+    @ScriptMethod
+    def keys(self) -> Script[list[ApiKey]]:
+        """Return all keys, without their secrets."""
+        return (yield from self._transport.load_list(make_path("keys"), "keys", _read_key))
+
+    @ScriptMethod
+    def create_key(
+        self,
+        scopes: Sequence[str],
+        *,
+        campaigns: Sequence[str] | None = None,
+        note: str = "",
+        expires: datetime | None = None,
+    ) -> Script[ApiKey]:
+        """Create a key; its token is returned only now.
+
+        Parameters
+        ----------
+        scopes : sequence of str
+            Of ask, tell, read, admin, adjust, keys.
+        campaigns : sequence of str, optional
+            The campaigns it may use; by default all.
+        note : str
+            A note for people.
+        expires : datetime, optional
+            When it expires; with a time zone.
+        """
+        if isinstance(scopes, str):
+            raise InvalidInput(f"scopes must be a list such as ['ask', 'tell'], got {scopes!r}")
+        body = {
+            "scopes": list(scopes),
+            "campaigns": None if campaigns is None else list(campaigns),
+            "note": note or None,
+            "expires": None if expires is None else expires.isoformat(),
+        }
+        # not repeatable: it would create a second key whose token is lost
+        request = Request("POST", make_path("keys"), _read_key, body, repeatable=False)
+        return (yield from self._transport.send(request))
+
+    @ScriptMethod
+    def revoke_key(self, id: str) -> Script[None]:
+        """Revoke a key."""
+        yield from self._transport.send(Request("DELETE", make_path("keys", id), read_nothing))
+
+    @ScriptMethod
+    def rotate_key(self, id: str, grace: float = 0.0) -> Script[ApiKey]:
+        """Create a successor of a key, which expires after ``grace`` seconds."""
+        path, body = make_path("keys", id, verb="rotate"), {"grace": grace}
+        request = Request("POST", path, _read_key, body, repeatable=False)
+        return (yield from self._transport.send(request))
+
+    @ScriptMethod
+    def flush(self) -> Script[int]:
+        """Deliver what the spool holds; return the number of accepted outcomes."""
+        return (yield from self._transport.flush())
 
 
-class Client(ServiceVerbs, Blocking):
+def _read_key(data: Any) -> ApiKey:
+    return msgspec.convert(data, ApiKey)
+
+
+class Client(ServiceVerbs[httpx2.BaseTransport], Blocking):
     """The campaigns of a service, with the verbs of embedded ones.
 
     Parameters
@@ -64,19 +201,7 @@ class Client(ServiceVerbs, Blocking):
         campaign = bursar.Client("http://127.0.0.1:8321", key=key).campaign("llm")
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str | None = None,
-        timeout: float = 10.0,
-        spool: str | Path | None = None,
-        retry: Retry | None = None,
-        transport: httpx2.BaseTransport | None = None,
-    ) -> None:
-        retry = retry or Retry()
-        super().__init__(Transport(url, key, timeout, retry, spool))
-        self.runner = Runner(transport, retry.sleep)
+    _runner = Runner
 
     def campaign(self, name: str) -> RemoteCampaign:
         """Return a campaign; nothing is sent yet."""
@@ -91,7 +216,7 @@ class Client(ServiceVerbs, Blocking):
         **rules: Any,
     ) -> RemoteCampaign:
         """Create a campaign as :class:`bursar.Campaign` does; an existing one must be the same."""
-        self.runner.run_script(self.calls.create(name, budget, arms, policy, rules))
+        self.runner.run_script(self._create(name, budget, arms, policy, rules))
         return self.campaign(name)
 
     def decide(self, name: str, **options: Any) -> AbstractContextManager[DecisionBlock]:
@@ -109,7 +234,7 @@ class Client(ServiceVerbs, Blocking):
         self.close()
 
 
-class AsyncClient(ServiceVerbs, Awaiting):
+class AsyncClient(ServiceVerbs[httpx2.AsyncBaseTransport], Awaiting):
     """The campaigns of a service in an asyncio program; as :class:`bursar.Client`, awaited.
 
     Every verb and every number of a campaign is awaited, ``await campaign.ask()``,
@@ -117,19 +242,7 @@ class AsyncClient(ServiceVerbs, Awaiting):
     parameters are those of :class:`bursar.Client`.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str | None = None,
-        timeout: float = 10.0,
-        spool: str | Path | None = None,
-        retry: Retry | None = None,
-        transport: httpx2.AsyncBaseTransport | None = None,
-    ) -> None:
-        retry = retry or Retry()
-        super().__init__(Transport(url, key, timeout, retry, spool))
-        self.runner = AsyncRunner(transport, retry.sleep)
+    _runner = AsyncRunner
 
     def campaign(self, name: str) -> AsyncCampaign:
         """Return a campaign; nothing is sent yet."""
@@ -144,7 +257,7 @@ class AsyncClient(ServiceVerbs, Awaiting):
         **rules: Any,
     ) -> AsyncCampaign:
         """Create a campaign as :class:`bursar.Campaign` does; an existing one must be the same."""
-        await self.runner.run_script(self.calls.create(name, budget, arms, policy, rules))
+        await self.runner.run_script(self._create(name, budget, arms, policy, rules))
         return self.campaign(name)
 
     def decide(self, name: str, **options: Any) -> AbstractAsyncContextManager[DecisionBlock]:

@@ -1,11 +1,14 @@
-"""Conversion between the service's JSON and the types that an embedded campaign returns."""
+"""Conversion between the service's JSON and the types that an embedded campaign returns.
+
+Members of a response that this version does not know are ignored.
+"""
 
 from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,9 +21,7 @@ from bursar.money import Amount, Coin, Rounding
 from bursar.validation import check_number
 
 if TYPE_CHECKING:
-    from bursar.campaign import ArmView, Decision, Explanation, Forecast
-
-T = TypeVar("T")
+    from bursar.campaign import ArmView, Decision, Explanation, Forecast, Status
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -46,15 +47,6 @@ def encode_amount(
     return f"{Decimal(value):f}", rounding
 
 
-def exponent_of(amount: str) -> int:
-    """Return the exponent of the campaign that wrote an amount, which has all its digits.
-
-    >>> exponent_of("0.004000"), exponent_of("12")
-    (6, 0)
-    """
-    return len(amount.partition(".")[2])
-
-
 def check_reward(reward: Any) -> float:
     """Return a reward as a float; raise InvalidInput for what no campaign accepts."""
     found = check_number("reward", reward)
@@ -63,14 +55,9 @@ def check_reward(reward: Any) -> float:
     return found
 
 
-def decode_as(kind: type[T], data: Any) -> T:
-    """Return a record of plain data; members that this version does not know are ignored."""
-    return msgspec.convert(data, kind)
-
-
-def decode_decision(data: dict[str, Any], replayed: bool = False) -> Decision:
+def decode_decision(data: dict[str, Any]) -> Decision:
     """Return a decision."""
-    coin = Coin(exponent_of(data["hold"]))
+    coin = Coin(len(data["hold"].partition(".")[2]))  # amounts have all digits of their campaign
     cost = data["cost"]
     return campaign.Decision(
         id=data["id"],
@@ -82,7 +69,7 @@ def decode_decision(data: dict[str, Any], replayed: bool = False) -> Decision:
         expires=_microseconds(data["expires_at"]),
         propensity=data["propensity"],
         constrained=data["constrained"],
-        replayed=bool(data.get("replayed")) or replayed,
+        replayed=data["replayed"],
         money=data["money"],
         reward_state=data["reward_state"],
         cost_units=None if cost is None else coin.units("cost", cost),
@@ -105,31 +92,35 @@ def decode_sent_event(data: dict[str, Any]) -> Event:
     return event
 
 
+def decode_status(data: dict[str, Any]) -> Status:
+    """Return the status of a campaign."""
+    return msgspec.convert(data, campaign.Status)
+
+
 def decode_arm(data: dict[str, Any]) -> ArmView:
     """Return the view of an arm."""
-    ratio, reward = data["ratio"], data["reward"]
-    if ratio is not None and ratio["value"] is None:  # a reward at no cost has the reward's sign
-        ratio = ratio | {"value": math.copysign(math.inf, reward["value"])}
-    return decode_as(campaign.ArmView, _restore_infinity(data | {"ratio": ratio}))
+    return msgspec.convert(_restore_arm(data), campaign.ArmView)
 
 
 def decode_explanation(data: dict[str, Any]) -> Explanation:
     """Return the explanation of a decision."""
-    options = [one | {"arm": _arm_fields(one["arm"])} for one in data["options"]]
+    options = [one | {"arm": _restore_arm(one["arm"])} for one in data["options"]]
     if data["how"] in ("index", "first") or any(one["index"] is not None for one in options):
         # a policy with an index has one for every arm; JSON has no infinity
         options = [one | {"index": _or(one["index"], math.inf)} for one in options]
-    return decode_as(campaign.Explanation, data | {"options": options})
+    return msgspec.convert(data | {"options": options}, campaign.Explanation)
 
 
 def decode_forecast(data: dict[str, Any]) -> Forecast:
     """Return a forecast."""
-    return decode_as(campaign.Forecast, _restore_infinity(data))
+    return msgspec.convert(_restore_infinity(data), campaign.Forecast)
 
 
-def _arm_fields(data: dict[str, Any]) -> dict[str, Any]:
-    arm = decode_arm(data)
-    return {name: getattr(arm, name) for name in arm.__dataclass_fields__}
+def _restore_arm(data: dict[str, Any]) -> dict[str, Any]:
+    ratio, reward = data["ratio"], data["reward"]
+    if ratio is not None and ratio["value"] is None:  # a reward at no cost has the reward's sign
+        ratio = ratio | {"value": math.copysign(math.inf, reward["value"])}
+    return _restore_infinity(data | {"ratio": ratio})
 
 
 def _restore_infinity(data: dict[str, Any]) -> dict[str, Any]:

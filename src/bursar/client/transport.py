@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -37,20 +36,8 @@ T = TypeVar("T")
 _LOG = logging.getLogger("bursar.client")
 
 
-class Reply(NamedTuple):
-    """The data of a successful response."""
-
-    data: Any
-    replayed: bool
-
-
-def read_nothing(reply: Reply) -> None:
+def read_nothing(data: Any) -> None:
     """Ignore the data of a response."""
-
-
-def read_data(reply: Reply) -> Any:
-    """Return the data of a response."""
-    return reply.data
 
 
 @dataclass(frozen=True)
@@ -62,7 +49,7 @@ class Request(Generic[T]):
     method, path : str
         The HTTP method and path.
     read : callable
-        Makes the result from the reply.
+        Makes the result from the data of a successful response.
     body, query, headers : mapping
         The content; members that are None are left out.
     repeatable : bool
@@ -72,7 +59,7 @@ class Request(Generic[T]):
 
     method: str
     path: str
-    read: Callable[[Reply], T]
+    read: Callable[[Any], T]
     body: Mapping[str, Any] | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -323,9 +310,7 @@ class Transport:
 
     def _read(self, request: Request[T], response: httpx2.Response) -> T:
         try:
-            data = json.loads(response.content) if response.content else None
-            replayed = response.headers.get("idempotency-replayed") == "true"
-            return request.read(Reply(data, replayed))
+            return request.read(json.loads(response.content) if response.content else None)
         except BursarError:
             raise
         except (LookupError, TypeError, ValueError) as error:
@@ -334,6 +319,26 @@ class Transport:
                 f" cannot read ({type(error).__name__}: {error}); is there a bursar service of this"
                 " version?"
             ) from error
+
+    def load_page(
+        self, path: str, member: str, read: Callable[[Any], T], **query: Any
+    ) -> Script[tuple[list[T], Any]]:
+        """Return one page of a list, and where the next page begins, or None."""
+
+        def read_page(data: Any) -> tuple[list[T], Any]:
+            return [read(one) for one in data[member]], data.get("next")
+
+        return (yield from self.send(Request("GET", path, read_page, query=query)))
+
+    def load_list(
+        self, path: str, member: str, read: Callable[[Any], T], **query: Any
+    ) -> Script[list[T]]:
+        """Return all pages of a list."""
+        found, after = yield from self.load_page(path, member, read, **query)
+        while after is not None:
+            page, after = yield from self.load_page(path, member, read, after=after, **query)
+            found += page
+        return found
 
     # the spool
 
@@ -402,94 +407,3 @@ class Transport:
 def _is_settled(call: SpooledCall, error: BursarError) -> bool:
     """Return whether a refusal leaves nothing to do: the hold to release never existed."""
     return isinstance(error, UnknownDecision) and call.path.endswith("/void")
-
-
-class Runner:
-    """Runs scripts in the calling thread; any number of threads may share it."""
-
-    def __init__(
-        self, transport: httpx2.BaseTransport | None, sleep: Callable[[float], Any] | None
-    ) -> None:
-        self._http = httpx2.Client(transport=transport)
-        self._sleep = sleep or time.sleep
-
-    def run_script(self, script: Script[T]) -> T:
-        """Run a script to its end."""
-        try:
-            step = next(script)
-            while True:
-                try:
-                    result = self._do(step)
-                except BaseException as error:
-                    step = script.throw(error)
-                else:
-                    step = script.send(result)
-        except StopIteration as end:
-            found: T = end.value
-            return found
-
-    def _do(self, step: SendRequest | Sleep) -> httpx2.Response | None:
-        if isinstance(step, Sleep):
-            self._sleep(step.seconds)
-            return None
-        return self._http.request(
-            step.method, step.url, headers=step.headers, content=step.content, timeout=step.timeout
-        )
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._http.close()
-
-
-class AsyncRunner:
-    """Runs scripts in an asyncio event loop."""
-
-    def __init__(
-        self,
-        transport: httpx2.AsyncBaseTransport | None,
-        sleep: Callable[[float], Awaitable[Any]] | None,
-    ) -> None:
-        self._http = httpx2.AsyncClient(transport=transport)
-        self._sleep = sleep or asyncio.sleep
-        self._shielded: set[asyncio.Task[Any]] = set()
-
-    async def run_script(self, script: Script[T]) -> T:
-        """Run a script to its end."""
-        try:
-            step = next(script)
-            while True:
-                try:
-                    result = await self._do(step)
-                except BaseException as error:
-                    step = script.throw(error)
-                else:
-                    step = script.send(result)
-        except StopIteration as end:
-            found: T = end.value
-            return found
-
-    async def _do(self, step: SendRequest | Sleep) -> httpx2.Response | None:
-        if isinstance(step, Sleep):
-            await self._sleep(step.seconds)
-            return None
-        return await self._http.request(
-            step.method, step.url, headers=step.headers, content=step.content, timeout=step.timeout
-        )
-
-    async def run_shielded(self, script: Script[T]) -> T:
-        """Run a script to its end even if the caller is cancelled meanwhile."""
-        task = asyncio.ensure_future(self.run_script(script))
-        self._shielded.add(task)  # the loop itself keeps only weak references
-        task.add_done_callback(self._shielded.discard)
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if not task.done():
-                await asyncio.wait({task})
-            raise
-
-    async def close(self) -> None:
-        """Wait for outcomes that are being sent, then close all connections."""
-        if self._shielded:
-            await asyncio.wait(self._shielded)
-        await self._http.aclose()
