@@ -154,18 +154,18 @@ def test_a_ledger_that_fails_fails_everybody_and_recovers(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     committer = service.campaign("llm")._committer
-    run = committer._run
+    begin = committer._begin
 
-    def broken(batch: Any) -> None:
+    def broken(writer: Any) -> None:
         raise ZeroDivisionError("nobody thought of this")
 
     async def play() -> None:
-        monkeypatch.setattr(committer, "_run", broken)
+        monkeypatch.setattr(committer, "_begin", broken)
         results = await asyncio.gather(
             *(service.submit("llm", ask_command()) for _ in range(3)), return_exceptions=True
         )
         assert all(isinstance(one, StorageUnavailable) for one in results)
-        monkeypatch.setattr(committer, "_run", run)
+        monkeypatch.setattr(committer, "_begin", begin)
         assert (await service.submit("llm", ask_command())).arm == "small"
 
     played(play)

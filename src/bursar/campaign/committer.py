@@ -17,6 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from msgspec import Struct
+
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, CorruptLedger, Overloaded, StorageUnavailable
@@ -51,25 +53,16 @@ class CommitterClosed(BursarError, RuntimeError):
     code = "stopping"
 
 
-class PendingCommand:
+class PendingCommand(Struct, eq=False):
     """A command in the queue: who waits for it, until when, and what came of it."""
 
-    __slots__ = ("command", "deadline", "done", "error", "future", "observer", "result")
-
-    def __init__(
-        self,
-        command: Command[Any],
-        future: asyncio.Future[Any] | None = None,
-        deadline: float | None = None,
-        observer: CommitObserver | None = None,
-    ) -> None:
-        self.command = command
-        self.future = future
-        self.deadline = deadline
-        self.observer = observer
-        self.done = False
-        self.result: Any = None
-        self.error: BaseException | None = None
+    command: Command[Any]
+    future: asyncio.Future[Any] | None = None
+    deadline: float | None = None
+    observer: CommitObserver | None = None
+    done: bool = False
+    result: Any = None
+    error: BaseException | None = None
 
 
 class Committer:
@@ -98,35 +91,17 @@ class Committer:
 
     def execute(self, command: Command[T]) -> T:
         """Run a command on the newest state, commit its events and return its result."""
+        pending = PendingCommand(command)
         if self._urgent or self._others or not self._lock.acquire(False):
-            pending = PendingCommand(command)
             self._wait(pending)
-            if pending.error is not None:
-                raise pending.error
-            result: T = pending.result
-            return result
-        refused = None  # alone: the same as _commit, without what only a batch needs
-        try:
-            with self.store.open_writer(self.name) as writer:
-                transaction = self._begin(writer)
-                try:
-                    result = command(transaction)
-                except Exception as error:
-                    if transaction.broken:
-                        raise
-                    refused = error
-                if transaction.events:
-                    self._write(transaction)
-        except BaseException as error:
-            self._state = None
-            failure = self._failure(error)
-            if failure is error or not isinstance(error, Exception):
-                raise
-            raise failure from error
-        finally:
-            self._lock.release()
-        if refused is not None:
-            raise refused
+        else:  # alone, so without what only a queue needs
+            try:
+                self._run([pending])
+            finally:
+                self._lock.release()
+        if pending.error is not None:
+            raise pending.error
+        result: T = pending.result
         return result
 
     def execute_batch(self, commands: Sequence[Command[Any]]) -> list[Any]:
@@ -228,37 +203,43 @@ class Committer:
     def _commit(self, batch: list[PendingCommand]) -> None:
         """Run commands and commit their events; only with the lock."""
         start = time.monotonic()
-        live = [one for one in batch if one.deadline is None or one.deadline > start]
-        if len(live) < len(batch):
-            _drop_late(batch, start)
+        live = []
+        for one in batch:
+            if one.deadline is None or one.deadline > start:
+                live.append(one)
+            else:
+                one.error = DeadlinePassed(
+                    "the call was still queued at its deadline; it was not run"
+                )
         try:
             if live:
                 self._run(live)
-        except BaseException as error:
-            # what was not committed did not happen: read the state from the store next time
-            self._state = None
-            failure = self._failure(error)
-            for one in live:
-                one.error, one.result = failure, None
-            if not isinstance(error, Exception):  # Ctrl-C is for the thread that commits
-                raise
         finally:
             for one in batch:
                 one.done = True
             _notify(self.name, batch, len(live), time.monotonic() - start)
 
     def _run(self, batch: list[PendingCommand]) -> None:
-        with self.store.open_writer(self.name) as writer:
-            transaction = self._begin(writer)
+        try:
+            with self.store.open_writer(self.name) as writer:
+                transaction = self._begin(writer)
+                for one in batch:
+                    try:
+                        one.result = one.command(transaction)
+                    except Exception as error:
+                        if transaction.broken:
+                            raise  # nothing of this commit may stand
+                        one.error = error  # events before it, such as a lapsed hold, stand
+                if transaction.events:
+                    self._write(transaction)
+        except BaseException as error:
+            # what was not committed did not happen: read the state from the store next time
+            self._state = None
+            failure = self._failure(error)
             for one in batch:
-                try:
-                    one.result = one.command(transaction)
-                except Exception as error:
-                    if transaction.broken:
-                        raise  # nothing of this commit may stand
-                    one.error = error  # events before it, such as a lapsed hold, stand
-            if transaction.events:
-                self._write(transaction)
+                one.error, one.result = failure, None
+            if not isinstance(error, Exception):  # Ctrl-C is for the thread that commits
+                raise
 
     def _begin(self, writer: LogWriter) -> Transaction:
         state = self._state
@@ -311,12 +292,6 @@ class Committer:
         return state or State(writer.events_after(0)[0])
 
 
-def _drop_late(batch: list[PendingCommand], now: float) -> None:
-    for one in batch:
-        if one.deadline is not None and one.deadline <= now:
-            one.error = DeadlinePassed("the call was still queued at its deadline; it was not run")
-
-
 def _notify(name: str, batch: list[PendingCommand], commands: int, seconds: float) -> None:
     """Resolve futures, with one call for each event loop: waking a loop is dear."""
     loops: dict[asyncio.AbstractEventLoop, list[PendingCommand]] = {}
@@ -330,13 +305,12 @@ def _notify(name: str, batch: list[PendingCommand], commands: int, seconds: floa
 
 def _resolve(name: str, batch: list[PendingCommand], commands: int, seconds: float) -> None:
     for one in batch:
-        future = one.future
-        if future is None or future.done():
+        if one.future is None or one.future.done():
             continue  # its caller went away
         if one.error is not None:
-            future.set_exception(one.error)
+            one.future.set_exception(one.error)
         else:
-            future.set_result(one.result)
+            one.future.set_result(one.result)
     if (observer := batch[0].observer) is not None:
         observer(name, commands, seconds)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from html import escape
@@ -14,12 +14,11 @@ import numpy as np
 
 from bursar.campaign.audit import PastAsk, among_of, replay_ask, state_before
 from bursar.campaign.learner import CampaignLearner
-from bursar.campaign.records import Balance, day_of
 from bursar.campaign.state import State
-from bursar.campaign.views import ArmView, CampaignView, make_arm_views
+from bursar.campaign.views import ArmView, CampaignView, load_sentences, make_arm_views
 from bursar.formatting import format_number, format_percent, join_words, pluralize
 from bursar.ledger import Store
-from bursar.policies import Policy, kernels
+from bursar.policies import kernels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,96 +125,77 @@ class Explanation(CampaignView):
         return f"<Explanation of {self.decision}: {self.sentences[0]}>"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in ("arm", "status", "tried", "mean", "index"))
-        rows = (
-            (one.key, one.why or one.status, f"{one.tried:,}", *map(format_number, numbers))
+        head = "<tr><th>arm</th><th>status</th><th>tried</th><th>mean</th><th>index</th></tr>"
+        rows = "".join(
+            f"<tr><td>{escape(one.key)}</td><td>{escape(one.why or one.status)}</td>"
+            f"<td>{one.tried:,}</td><td>{format_number(one.mean)}</td>"
+            f"<td>{format_number(one.index)}</td></tr>"
             for one in self.options
-            for numbers in ((one.mean, one.index),)
         )
-        cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
-        body = "".join(f"<tr>{row}</tr>" for row in cells)
-        return f"<p>{escape(str(self))}</p><table><tr>{head}</tr>{body}</table>"
-
-
-class _Limit(NamedTuple):
-    """What could be held before an ask: the rest of the budget, or of the day's cap if less."""
-
-    units: int
-    source: str  # " of the day's cap", or "" for the budget
+        return f"<p>{escape(str(self))}</p><table>{head}{rows}</table>"
 
 
 def explain_decision(store: Store, name: str, decision: str) -> Explanation:
     """Explain a decision from the log."""
     past = state_before(store, name, decision)
     state, asked, config = past.state, past.asked, past.state.config
-    limit = _find_limit(state, asked.ts)
-    options = _make_options(past, limit)
+    available = state.day_balance(asked.ts).within(state.available)
+    source = " of the day's cap" if available < state.available else ""
+    options = _make_options(past, available, source)
     how, wanted = _find_reason(past, options)
-    policy, coin = state.learner.policy, config.coin
     verified, repeated = replay_ask(state, asked)  # last, because it changes the state
-    case = _Case(
-        arm=options[asked.body["arm"]],
-        options=options,
-        how=how,
-        policy=policy,
-        explore=config.explore,
-        wanted=wanted,
-        failure=past.failure,
-        left=coin.format(max(limit.units, 0)) + limit.source,
-        verified=verified,
-        repeated=repeated,
-    )
-    return Explanation(
+    explanation = Explanation(
         decision=decision,
-        arm=case.arm.key,
+        arm=options[asked.body["arm"]].key,
         seq=asked.seq,
         seed=config.seed,
         at=datetime.fromtimestamp(asked.ts / 1e6, UTC),
         policy=config.policy,
         how=how,
-        hold=coin.amount(asked.body["hold"]),
+        hold=config.coin.amount(asked.body["hold"]),
         propensity=asked.body["p"],
         constrained=asked.body["constrained"],
-        available=coin.amount(limit.units),
+        available=config.coin.amount(available),
         policy_arm=wanted,
         verified=verified,
         options=tuple(options),
-        sentences=_write_sentences(case),
+        sentences=(),
     )
+    left = config.coin.format(max(available, 0)) + source
+    case = _Case(explanation, past, left, repeated)
+    return replace(explanation, sentences=_write_sentences(case))
 
 
-def _find_limit(state: State, ts: int) -> _Limit:
-    left = state.available
-    if state.day_cap is None:
-        return _Limit(left, "")
-    today = state.days.get(day_of(ts), Balance())
-    of_day = state.day_cap - today.spent - today.held
-    return _Limit(of_day, " of the day's cap") if of_day < left else _Limit(left, "")
-
-
-def _make_options(past: PastAsk, limit: _Limit) -> list[Option]:
+def _make_options(past: PastAsk, available: int, source: str) -> list[Option]:
     state, asked = past.state, past.asked
     among = among_of(state, asked)
-    statuses = [_find_status(state, number, among, limit) for number in range(len(state.arms))]
+    statuses = [
+        _find_status(state, number, among, available, source) for number in range(len(state.arms))
+    ]
     statuses[asked.body["arm"]] = ("chosen", "")
     able = [number for number, (status, _) in enumerate(statuses) if status in ("chosen", "open")]
-    indices = _find_indices(state.learner, able)
     return [
         Option(
             arm=view,
-            status=statuses[number][0],
-            why=statuses[number][1],
-            tried=int(state.learner.seen["n"][number]),
-            index=indices[number].value,
-            reward_bound=indices[number].reward_bound,
-            cost_bound=indices[number].cost_bound,
+            status=status,
+            why=why,
+            tried=int(tried),
+            index=index,
+            reward_bound=reward_bound,
+            cost_bound=cost_bound,
         )
-        for number, view in enumerate(make_arm_views(state))
+        for view, (status, why), tried, (index, reward_bound, cost_bound) in zip(
+            make_arm_views(state),
+            statuses,
+            state.learner.seen["n"],
+            _find_indices(state.learner, able),
+            strict=True,
+        )
     ]
 
 
 def _find_status(
-    state: State, number: int, among: tuple[str, ...] | None, limit: _Limit
+    state: State, number: int, among: tuple[str, ...] | None, left: int, source: str
 ) -> tuple[str, str]:
     """Return whether an arm could be chosen, and if not, why."""
     arm, coin = state.arms[number], state.config.coin
@@ -224,20 +204,16 @@ def _find_status(
     if among is not None and arm.key not in among:
         return "excluded", "was not asked for"
     hold, room = state.hold_of(number), arm.money.room()
-    if room is not None and hold > room and room <= limit.units:
+    if room is not None and hold > room and room <= left:
         left, source = room, " of its cap"
-    elif hold > limit.units:
-        left, source = limit
-    else:
+    if hold <= left:
         return "open", ""
     needs, rest = coin.format(hold), coin.format(max(left, 0))
     return "unaffordable", f"needs {needs} and {rest} was left{source}"
 
 
-class _Index(NamedTuple):
-    value: float | None = None
-    reward_bound: float | None = None
-    cost_bound: float | None = None
+_Index = tuple[float | None, float | None, float | None]
+"""The index of an arm and its bounds of reward and cost, as far as there are any."""
 
 
 def _find_indices(learner: CampaignLearner, among: Sequence[int]) -> list[_Index]:
@@ -247,7 +223,7 @@ def _find_indices(learner: CampaignLearner, among: Sequence[int]) -> list[_Index
     """
     policy, seen, plays = learner.policy, learner.seen, float(learner.game["plays"][0])
     if policy.index is None or plays == 0.0:
-        return [_Index(None if policy.index is None else math.inf)] * seen.size
+        return [(None if policy.index is None else math.inf, None, None)] * seen.size
     n = seen["n"]
     tried, free = np.maximum(n, 1.0), np.maximum(n - policy.ddof, 1.0)
     columns = (
@@ -258,15 +234,15 @@ def _find_indices(learner: CampaignLearner, among: Sequence[int]) -> list[_Index
     mine = np.array([k for k in among if n[k] > 0.0], dtype=np.intp)
     now = policy._now(p, plays, seen[mine], float(learner.game["spent"][0]))
     values = scale.ratio_out(kernels.of(type(policy), "tabulate")(p, *columns, now))
-    indices = []
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    for value, (count, r, c, vr, vc) in zip(values.tolist(), rows, strict=True):
+    indices: list[_Index] = []
+    rows = zip(values.tolist(), *(column.tolist() for column in columns), strict=True)
+    for value, count, r, c, vr, vc in rows:
         bounds = policy.bounds(p, count, r, c, vr, vc, now) if count > 0.0 else None
         if bounds is None:
-            indices.append(_Index(value))
+            indices.append((value, None, None))
         else:
             reward = scale.reward_low + scale.reward_width * bounds[0]
-            indices.append(_Index(value, reward, scale.cost_low + scale.cost_width * bounds[1]))
+            indices.append((value, reward, scale.cost_low + scale.cost_width * bounds[1]))
     return indices
 
 
@@ -291,76 +267,23 @@ def _find_reason(past: PastAsk, options: list[Option]) -> tuple[str, str | None]
     return ("index" if learner.policy.takes_largest_index else "drawn"), wanted
 
 
-_SENTENCES = {
-    # how the arm was chosen
-    "index": "{arm} was chosen because it may earn up to {bound} per unit spent, {second} at most"
-    " {second_bound}.",
-    "index, tie": "{arm} was drawn from a tie: it and {second} may each earn up to {bound} per unit"
-    " spent.",
-    "index, infinite": "{arm} was chosen because nothing limits yet what it may earn per unit"
-    " spent; {second} may earn at most {second_bound}.",
-    "index, infinite, tie": "{arm} was drawn from a tie: nothing limits yet what it or {equals} may"
-    " earn per unit spent.",
-    "first": "{arm} was chosen because it was never tried; every arm is tried once.",
-    "first, reset": "{arm} was chosen because it is learned from scratch since its mean {what}"
-    " changed; every arm is tried once.",
-    "first, tried": "{arm} was chosen although other arms were never tried.",
-    "drawn": "{arm} was drawn at random: {draw}.",
-    "explored": "{arm} was explored: {explore} of decisions go to any of {count} arms at random.",
-    "only": "{arm} was the only arm that could be chosen.",
-    "fallback": "{arm} was drawn at random among {count} arms because the policy failed"
-    " ({failure}).",
-    # how it compares with the others
-    "one left out": "{left_out} could not be chosen: it {why}.",
-    "left out": "{left_out} could not be chosen: they need more than the {left} that was left.",
-    "no outcome": "Nothing is known about {arm} yet: {waiting} for an outcome.",
-    "no other outcome": "{arm} earns {mean} per unit spent on average; nothing is known about"
-    " {second} yet.",
-    "worse, tried less": "{second} looks better on average ({second_mean} against {mean}) but was"
-    " tried {second_tried}, {arm} only {tried}.",
-    "worse": "{second} looks better on average ({second_mean} against {mean}), but the bounds"
-    " decide, not the averages.",
-    "equal": "Both earn {mean} per unit spent on average; {arm} was tried {tried}, {second}"
-    " {second_tried}.",
-    "equal, free": "Neither has cost anything yet; {arm} was tried {tried}, {second}"
-    " {second_tried}.",
-    "better": "It also looks better on average ({mean} against {second_mean}); {arm} was tried"
-    " {tried}, {second} {second_tried}.",
-    "tried": "{tried_arms} of {count} arms were tried before.",
-    "unknown": "Nothing is known about {arm} yet.",
-    "best": "It looks best on average, with {mean} per unit spent.",
-    "not best": "It earns {mean} per unit spent on average; {best} looks best, with {best_mean}.",
-    "wanted": "The policy would have chosen {wanted}.",
-    "wanted too": "The policy would have chosen it as well.",
-    "alone": "There is no other arm.",
-    "others": "{others}.",
-    "checked": "The budget was checked as usual.",
-    # what else there is to say
-    "changed": "Its {change}.",
-    "changed, mixed": "Its {change}; its averages mix both.",
-    "not verified": "Repeating the choice from the log gives {repeated}, which is not what the log"
-    " says.",
-}
-
-
 class _Case(NamedTuple):
     """What the sentences are about."""
 
-    arm: Option
-    options: list[Option]
-    how: str
-    policy: Policy
-    explore: float
-    wanted: str | None
-    failure: str | None
+    explanation: Explanation
+    past: PastAsk
     left: str  # what was left of the budget or the day's cap
-    verified: bool
     repeated: str | None  # the arm that repeating the ask gives
+
+    @property
+    def arm(self) -> Option:
+        """The chosen arm."""
+        return self.explanation.option(self.explanation.arm)
 
     @property
     def able(self) -> list[Option]:
         """The chosen arm and then the others that could have been chosen."""
-        return [self.arm, *(one for one in self.options if one.status == "open")]
+        return [self.arm, *self.with_status("open")]
 
     @property
     def second(self) -> Option:
@@ -374,7 +297,7 @@ class _Case(NamedTuple):
 
     def with_status(self, *statuses: str) -> list[Option]:
         """Return the arms that have one of some statuses."""
-        return [one for one in self.options if one.status in statuses]
+        return [one for one in self.explanation.options if one.status in statuses]
 
 
 _OUT = ("unaffordable", "paused", "retired", "excluded")
@@ -385,37 +308,38 @@ def _write_sentences(case: _Case) -> tuple[str, ...]:
     keys = [_choose_reason(case), _choose_comparison(case)]
     if case.arm.arm.changed:
         keys.append("changed" if case.arm.arm.changed[0].reset else "changed, mixed")
-    if not case.verified and case.failure is None:  # a policy that failed then may work now
+    # a policy that failed then may work now
+    if not case.explanation.verified and case.past.failure is None:
         keys.append("not verified")
-    values = _describe(case)
-    return tuple(_SENTENCES[key].format(**values) for key in keys)
+    sentences, values = load_sentences("explanation"), _describe(case)
+    return tuple(sentences[key].format(**values) for key in keys)
 
 
 def _choose_reason(case: _Case) -> str:
-    arm = case.arm
-    if case.how == "index":
+    arm, how = case.arm, case.explanation.how
+    if how == "index":
         tie = ", tie" if (arm.index or 0.0) == (case.second.index or 0.0) else ""
         return f"index{', infinite' if arm.index == math.inf else ''}{tie}"
-    if case.how == "first" and arm.tried:
+    if how == "first" and arm.tried:
         return "first, tried"
-    if case.how == "first" and any(change.reset for change in arm.arm.changed):
+    if how == "first" and any(change.reset for change in arm.arm.changed):
         return "first, reset"
-    return case.how
+    return how
 
 
 def _choose_comparison(case: _Case) -> str:
-    arm, left_out = case.arm, case.with_status("unaffordable")
-    if case.how == "only":
+    arm, how, left_out = case.arm, case.explanation.how, case.with_status("unaffordable")
+    if how == "only":
         return "others" if case.with_status(*_OUT) else "alone"
     if left_out:
         return "one left out" if len(left_out) == 1 else "left out"
-    if case.how == "index":
+    if how == "index":
         return _compare_means(arm, case.second)
-    if case.how == "drawn":
+    if how == "drawn":
         return "unknown" if arm.mean is None else "best" if case.best is arm else "not best"
-    if case.how == "explored":
-        return "wanted too" if case.wanted == arm.key else "wanted"
-    return "tried" if case.how == "first" else "checked"
+    if how == "explored":
+        return "wanted too" if case.explanation.policy_arm == arm.key else "wanted"
+    return "tried" if how == "first" else "checked"
 
 
 def _compare_means(arm: Option, second: Option) -> str:
@@ -451,10 +375,10 @@ def _describe(case: _Case) -> dict[str, object]:
         "tried_arms": sum(one.tried > 0 for one in able),
         "count": len(able),
         "waiting": f"{waiting} {'waits' if arm.tried == 1 else 'wait'}",
-        "draw": case.policy.describe_draw(len(able)),
-        "explore": format_percent(case.explore, digits=3),
-        "failure": case.failure,
-        "wanted": case.wanted or "no arm",
+        "draw": case.past.state.learner.policy.describe_draw(len(able)),
+        "explore": format_percent(case.past.state.config.explore, digits=3),
+        "failure": case.past.failure,
+        "wanted": case.explanation.policy_arm or "no arm",
         "left_out": join_words([one.key for one in left_out]),
         "why": left_out[0].why if left_out else "",
         "left": case.left,

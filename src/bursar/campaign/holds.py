@@ -8,7 +8,7 @@ from typing import Any
 
 from bursar.campaign.ask_options import AskOptions
 from bursar.campaign.events import ASKED, POLICY_ERROR, POLICY_SLOW
-from bursar.campaign.records import Balance, DecisionRecord, day_of
+from bursar.campaign.records import DecisionRecord
 from bursar.campaign.state import State
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.errors import (
@@ -100,10 +100,7 @@ def affordable(
     """Return the arms that fit into what is left (None for all), and whether some do not."""
     if wanted is None and state.all_fit():
         return None, False
-    today = state.days.get(day_of(ts), Balance())
-    room = state.available
-    if state.day_cap is not None:
-        room = min(room, state.day_cap - today.spent - today.held)
+    room = state.day_balance(ts).within(state.available)
     active = [
         number
         for number in (range(len(state.arms)) if wanted is None else wanted)

@@ -24,6 +24,7 @@ from bursar.campaign.records import (
     DecisionRecord,
     NoticedChange,
     changes_of,
+    day_of,
     make_record,
 )
 from bursar.errors import CorruptLedger
@@ -100,6 +101,11 @@ class State:
             return arm.max_cost
         ordered = sorted(arm.costs)
         return max(1, min(arm.max_cost, ordered[math.ceil(quantile * len(ordered)) - 1]))
+
+    def day_balance(self, ts: int) -> Balance:
+        """Return the cap of the day of a time, and what was spent and is held of it."""
+        today = self.days.get(day_of(ts)) or Balance()
+        return Balance(self.day_cap, today.spent, today.held)
 
     def _some_arm_fits(self) -> bool:
         """Return whether some arm fits today, or on a day whose cap is not used up."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bursar.arrays import Floats
-from bursar.campaign.records import OPEN, ArmChange, Balance, changes_of, day_of
+from bursar.campaign.records import OPEN, ArmChange, changes_of
 from bursar.campaign.state import State
 from bursar.estimate import Estimate
 from bursar.formatting import format_money, format_number, pluralize, to_plain
@@ -29,6 +31,14 @@ class CampaignView:
         """Return the record as plain data, ready for JSON."""
         data: dict[str, Any] = to_plain(self)
         return data
+
+
+@cache
+def load_sentences(view: str) -> dict[str, str]:
+    """Return the sentences of a kind of view by their keys, with names of values in braces."""
+    text = files("bursar.campaign").joinpath("sentences.toml").read_text("utf-8")
+    sentences: dict[str, str] = tomllib.loads(text)[view]
+    return sentences
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -98,7 +108,7 @@ class Status(CampaignView):
 def make_status(state: State, now: int) -> Status:
     """Return the status of a campaign."""
     config, amount = state.config, state.config.coin.amount
-    today = state.days.get(day_of(now), Balance())
+    today = state.day_balance(now)
     held = [decision.ts for decision in state.decisions.values() if decision.money in OPEN]
     usable = [number for number, arm in enumerate(state.arms) if arm.state == "active"]
     least = min((state.hold_of(number) for number in usable), default=0)
@@ -113,7 +123,7 @@ def make_status(state: State, now: int) -> Status:
         held=amount(state.held),
         available=amount(state.available),
         overrun=amount(state.overrun),
-        day_cap=None if state.day_cap is None else amount(state.day_cap),
+        day_cap=None if today.cap is None else amount(today.cap),
         day_spent=amount(today.spent),
         day_held=amount(today.held),
         arms=sum(arm.state != "retired" for arm in state.arms),
