@@ -255,7 +255,7 @@ def test_the_commands_write_figures_and_a_report(which, tmp_path, monkeypatch):
         settings=tuple(one for one in whole.plan.settings if one.name in few),
         policies=tuple(map(bursar.policy, ["omega-star-ucb:rho=0.25", "bts"])),
     )
-    monkeypatch.setattr(f"bursar.cli.reproduce.{which}_experiment", lambda *_: small)
+    monkeypatch.setattr(f"bursar.experiments.{which}_experiment", lambda *_: small)
     monkeypatch.setenv("BURSAR_DATA", str(tmp_path))
     done = typed("reproduce", "--" + which.replace("_", "-"), "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from ads import the_file
 
-from bursar.cli.simulate import settings_command
+from bursar.cli import simulate
 from bursar.errors import InvalidInput, MissingData, UnknownSetting
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli
 from bursar.settings import SETTINGS, Setting, list_settings, setting
@@ -186,7 +186,7 @@ def test_without_data_the_error_says_how_to_get_it(tmp_path, monkeypatch):
 
 
 def test_the_command_lists_them_all(capsys):
-    settings_command(as_json=True)
+    simulate.settings(as_json=True)
     rows = json.loads(capsys.readouterr().out)
     for kind, names in (("changing", NONSTATIONARY), ("family", FAMILIES)):
         assert [row["name"] for row in rows if row["kind"] == kind] == list(names)
@@ -196,7 +196,7 @@ def test_the_command_lists_them_all(capsys):
     assert rows[0]["problems"] == 1
     assert rows[-1]["problems"] == 19
     assert [row["needs_data"] for row in rows] == [False] * 9 + [True] * 2
-    settings_command(as_json=False)
+    simulate.settings(as_json=False)
     shown = capsys.readouterr().out
     assert all(name in shown for name in SETTINGS)
     assert "2…93" in shown

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -222,8 +221,7 @@ def test_reproduce_changing_writes_figure_and_report(tmp_path: Path, monkeypatch
         budget_plays=300.0,
         policies=tuple(map(bursar.policy, ["omega-star-ucb:rho=0.25", "sw-omega-star-ucb"])),
     )
-    module = import_module("bursar.cli.reproduce")  # as an attribute, the name is a command
-    monkeypatch.setattr(module, "nonstationary_experiment", lambda *_: small)
+    monkeypatch.setattr("bursar.experiments.nonstationary_experiment", lambda *_: small)
     words = ["reproduce", "--changing", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output

@@ -9,17 +9,28 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bursar.campaign.config import DEFAULT_POLICY, RULES
-from bursar.cli.output import (
+from bursar.cli.options import (
     AsJSON,
+    By,
+    Storage,
+    expand_options,
+    load_campaign,
+    open_campaign,
+    open_store_option,
+    parse_range,
+    sqlite_path,
+    storage_url,
+)
+from bursar.cli.output import (
     print_json,
+    print_result,
     show_arms,
     show_campaign,
     show_campaigns,
@@ -27,28 +38,22 @@ from bursar.cli.output import (
     show_outcome,
     show_view,
 )
-from bursar.cli.storage import (
-    By,
-    Cost,
-    Id,
-    IfVersion,
-    Key,
-    Name,
-    Reason,
-    Reward,
-    Storage,
-    load_campaign,
-    make_backup,
-    open_campaign,
-    open_store_option,
-    parse_range,
-    restore_backup,
-)
 from bursar.errors import BudgetExhausted, InvalidInput
 from bursar.formatting import to_plain
 
 if TYPE_CHECKING:
     from bursar.campaign import ArmView, Campaign, Decision, Explanation, Forecast
+    from bursar.ledger.event import Event
+
+Name = Annotated[str, typer.Argument(help="The name of the campaign.")]
+Id = Annotated[str, typer.Argument(metavar="DECISION", help="The id that ask printed.")]
+Key = Annotated[str, typer.Argument(metavar="ARM", help="The arm.")]
+Cost = Annotated[str | None, typer.Option(help="The cost, as in 0.0031.")]
+Reward = Annotated[float | None, typer.Option(help="The reward; it may be reported later.")]
+Reason = Annotated[str, typer.Option(help="The reason, for the log.")]
+IfVersion = Annotated[
+    int | None, typer.Option(help="Refuse the change if the campaign is no longer at this version.")
+]
 
 app = typer.Typer(
     help="Live campaigns: ask which arm to play, then tell its cost and reward.",
@@ -57,11 +62,7 @@ app = typer.Typer(
 arm_app = typer.Typer(help="Change the arms of a running campaign.", no_args_is_help=True)
 app.add_typer(arm_app, name="arm")
 
-_KEYWORD = inspect.Parameter.KEYWORD_ONLY
-_SHARED = [
-    inspect.Parameter("storage", _KEYWORD, default=None, annotation=Storage),
-    inspect.Parameter("as_json", _KEYWORD, default=False, annotation=AsJSON),
-]
+_NOT_IMPORTED = ("ArmView", "Campaign", "Decision", "Event", "Explanation", "Forecast")
 
 
 def _command(
@@ -75,49 +76,34 @@ def _command(
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        def run(name: str, storage: str | None, as_json: bool, **options: Any) -> None:
+        def run(
+            name: Name, *, storage: Storage = None, as_json: AsJSON = False, **options: Any
+        ) -> None:
             with open_campaign(name, storage) as campaign:
                 result = function(campaign, **options)
                 show(campaign if result is None else result, as_json)
 
         run.__name__, run.__doc__ = function.__name__, function.__doc__
-        first = inspect.Parameter("name", _KEYWORD, annotation=Name)
-        _set_parameters(run, [first, *_parameters(function)[1:], *_SHARED])
-        group.command(name)(run)
+        types = dict.fromkeys(_NOT_IMPORTED, Any)
+        _, *own = inspect.signature(function, locals=types, eval_str=True).parameters.values()
+        group.command(name)(expand_options(run, own))
         return function
 
     return register
-
-
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters of a command, all as keywords, with evaluated annotations."""
-    unused = dict.fromkeys(("ArmView", "Campaign", "Decision", "Explanation", "Forecast"), Any)
-    hints = get_type_hints(function, localns=unused, include_extras=True)
-    return [
-        one.replace(kind=_KEYWORD, annotation=hints[one.name])
-        for one in inspect.signature(function).parameters.values()
-    ]
-
-
-def _set_parameters(command: Any, parameters: list[inspect.Parameter]) -> None:
-    command.__signature__ = inspect.Signature(parameters)
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
 
 
 def _add_rules(command: Callable[..., None]) -> Callable[..., None]:
     """Replace ``**rules`` of a command by an option for each rule of a campaign."""
     rules = [
         inspect.Parameter(
-            rule.name, _KEYWORD, default=rule.default,
+            rule.name, inspect.Parameter.KEYWORD_ONLY, default=rule.default,
             annotation=Annotated[
                 rule.type | None if rule.optional else rule.type, typer.Option(help=rule.help)
             ],
         )
         for rule in RULES.values()
     ]  # fmt: skip
-    own = [one for one in _parameters(command) if one.name not in ("rules", "storage", "as_json")]
-    _set_parameters(command, [*own, *rules, *_SHARED])
-    return command
+    return expand_options(command, rules)
 
 
 @app.command()
@@ -139,6 +125,7 @@ def create(
     ] = None,
     currency: Annotated[str, typer.Option(help="The currency to display, as in EUR.")] = "",
     exponent: Annotated[int, typer.Option(help="The number of decimals of an amount.")] = 6,
+    *,
     storage: Storage = None,
     as_json: AsJSON = False,
     **rules: Any,
@@ -166,9 +153,9 @@ def show(campaign: Campaign) -> None:
     """Show one campaign: its money, arms, caps, rules and alarms."""
 
 
-@app.command()
+@_command(show_decisions)
 def ask(
-    name: Name,
+    campaign: Campaign,
     n: Annotated[
         int | None, typer.Option("--n", min=1, help="The number of decisions; 1 by default.")
     ] = None,
@@ -179,9 +166,7 @@ def ask(
     among: Annotated[
         list[str] | None, typer.Option(help="Choose only this arm; repeat the option for more.")
     ] = None,
-    storage: Storage = None,
-    as_json: AsJSON = False,
-) -> None:
+) -> Decision | list[Decision]:
     """Ask which arm to play and print id, arm and hold, separated by tabs.
 
     Exit code 3 means that no arm fits into the budget or a cap any more, so that
@@ -189,15 +174,13 @@ def ask(
     """
     if n is not None and decision is not None:
         raise InvalidInput("give --n or --id, not both: each decision of a batch has its own id")
-    with open_campaign(name, storage) as campaign:
-        try:
-            if n is None:
-                show_decisions([campaign.ask(id=decision, among=among)], as_json)
-            else:
-                show_decisions(campaign.ask(n, among=among), as_json, batch=True)
-        except BudgetExhausted as error:
-            typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(3) from None
+    try:
+        if n is None:
+            return campaign.ask(id=decision, among=among)
+        return campaign.ask(n, among=among)
+    except BudgetExhausted as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(3) from None
 
 
 @_command(show_outcome)
@@ -263,14 +246,11 @@ def forecast(
     return campaign.forecast(days)
 
 
-def _show_ended(ended: int, as_json: bool) -> None:
-    print_json({"ended": ended}) if as_json else typer.echo(f"{ended} ended")
-
-
-@_command(_show_ended)
-def expire(campaign: Campaign) -> int:
+@_command(print_result)
+def expire(campaign: Campaign) -> tuple[dict[str, int], str]:
     """Expire overdue decisions now and print their number; every ask and tell does it, too."""
-    return campaign.expire()
+    ended = campaign.expire()
+    return {"ended": ended}, f"{ended} ended"
 
 
 @_command(group=arm_app, name="add")
@@ -359,7 +339,7 @@ def reconcile(
     campaign.reconcile(gap, by=by)
 
 
-def _show_events(events: Iterable[Any], as_json: bool) -> None:
+def _show_events(events: Iterable[Event], as_json: bool) -> None:
     for event in events:
         if as_json:
             row = {
@@ -380,7 +360,7 @@ def events(
     kind: Annotated[
         list[str] | None, typer.Option(help="Only events of this kind; repeat for more.")
     ] = None,
-) -> Iterable[Any]:
+) -> Iterable[Event]:
     """Print the events in order; --json prints one JSON object per line. Amounts are in units."""
     return islice((e for e in campaign.events(after) if not kind or e.kind in kind), limit)
 
@@ -418,11 +398,12 @@ def backup(
     as_json: AsJSON = False,
 ) -> None:
     """Copy the ledger to a file while it is in use, and verify the copy."""
-    count = make_backup(storage, target)
-    if as_json:
-        print_json({"file": str(target), "events": count})
-    else:
-        typer.echo(f"copied {count:,} events to {target} and verified them")
+    _ledger_file(storage_url(storage))
+    with open_store_option(storage) as store:
+        ledger: Any = store
+        count = ledger.backup(target)
+    facts = {"file": str(target), "events": count}
+    print_result((facts, f"copied {count:,} events to {target} and verified them"), as_json)
 
 
 @app.command()
@@ -435,35 +416,41 @@ def restore(
     as_json: AsJSON = False,
 ) -> None:
     """Replace the ledger by a backup; campaigns grant no asks until they are reconciled."""
-    epoch, names = restore_backup(source, storage, replace)
-    if as_json:
-        print_json({"epoch": epoch, "campaigns": names})
-        return
-    typer.echo(f"restored {len(names)} campaigns, epoch {epoch}; report what was spent since:")
-    for name in names:
-        typer.echo(f"  bursar campaign reconcile {name} AMOUNT")
+    from bursar.ledger import backup
+
+    target = _ledger_file(storage_url(storage, create=True))
+    epoch = backup.restore(source, target, replace=replace)
+    with open_store_option(storage) as store:
+        names = store.names()
+    told = f"restored {len(names)} campaigns, epoch {epoch}; report what was spent since:"
+    lines = [told, *(f"  bursar campaign reconcile {name} AMOUNT" for name in names)]
+    print_result(({"epoch": epoch, "campaigns": names}, "\n".join(lines)), as_json)
 
 
-@app.command()
+def _ledger_file(url: str) -> Path:
+    path = sqlite_path(url)
+    if path is None:
+        raise InvalidInput(
+            "backup and restore work on SQLite files; for PostgreSQL use pg_dump and pg_restore,"
+            " and pause the campaigns until the spending since the backup is known"
+        )
+    return path
+
+
+@_command(print_result)
 def export(
-    name: Name,
+    campaign: Campaign,
     target: Annotated[Path, typer.Argument(help="The file to write: .parquet or .csv.")],
     raw: Annotated[
         bool, typer.Option("--events", help="Write the raw events instead of the decisions.")
     ] = False,
-    storage: Storage = None,
-    as_json: AsJSON = False,
-) -> None:
+) -> tuple[dict[str, Any], str]:
     """Write the decisions with propensities, costs and rewards to a file for bursar replay."""
+    from bursar.campaign.export import export_decisions, export_events
+
+    count = (export_events if raw else export_decisions)(campaign, target)
     what = "events" if raw else "decisions"
-    with open_campaign(name, storage) as campaign:
-        writers = import_module("bursar.campaign.export")
-        write = writers.export_events if raw else writers.export_decisions
-        count = write(campaign, target)
-    if as_json:
-        print_json({"file": str(target), "rows": count})
-    else:
-        typer.echo(f"wrote {count:,} {what} to {target}")
+    return {"file": str(target), "rows": count}, f"wrote {count:,} {what} to {target}"
 
 
 def _parse_amounts(option: str, given: Sequence[str]) -> dict[str, str]:

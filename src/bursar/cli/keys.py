@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from bursar.cli.output import AsJSON, print_json, print_table
-from bursar.cli.storage import By, Storage, open_store_option
+from bursar.cli.options import AsJSON, By, Storage, open_store_option
+from bursar.cli.output import print_json, print_result, print_table
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
 
@@ -68,10 +68,7 @@ def revoke(id: Id, by: By = "", storage: Storage = None, as_json: AsJSON = False
     """Revoke a key; other running servers may accept it for up to a minute."""
     with open_store_option(storage) as store:
         key = _keys(store).revoke(id, by)
-    if as_json:
-        print_json(key.as_dict())
-    else:
-        typer.echo(f"{key.id} is revoked")
+    print_result((key.as_dict(), f"{key.id} is revoked"), as_json)
 
 
 @app.command()

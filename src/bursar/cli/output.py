@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -19,26 +18,25 @@ if TYPE_CHECKING:
     from bursar.campaign import ArmView, Campaign, Decision
     from bursar.estimate import Estimate
 
-AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-
 
 def console() -> Console:
     """Return a console for plain text on stdout; a pipe gets 160 columns so that no table is cut.
 
     Rich is imported here, so that commands that print only lines start faster.
     """
+    from rich.console import Console
+
     width = None if sys.stdout.isatty() else 160
-    made: Console = import_module("rich.console").Console(
-        width=width, highlight=False, markup=False
-    )
-    return made
+    return Console(width=width, highlight=False, markup=False)
 
 
 def print_table(
     columns: Sequence[str], rows: Iterable[Iterable[str]], left: Sequence[str] = ()
 ) -> None:
     """Print a table; columns named in ``left`` are left-aligned, the others right-aligned."""
-    table = import_module("rich.table").Table(box=None, header_style="bold", pad_edge=False)
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
         table.add_column(column, justify="left" if column in left else "right", overflow="fold")
     for row in rows:
@@ -46,9 +44,29 @@ def print_table(
     console().print(table)
 
 
+def print_rows(
+    rows: Sequence[Any],
+    as_json: bool,
+    columns: Sequence[str],
+    cells: Callable[[Any], Iterable[str]],
+    left: Sequence[str],
+) -> None:
+    """Print rows of data as JSON, or as a table with the cells of each row."""
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(columns, map(cells, rows), left)
+
+
 def print_json(data: Any) -> None:
     """Print JSON, with infinities as text because JSON has no number for them."""
     typer.echo(json.dumps(_replace_infinities(data), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_result(result: tuple[Any, str], as_json: bool) -> None:
+    """Print a result, given as data and as text, in one of both forms."""
+    data, text = result
+    print_json(data) if as_json else typer.echo(text)
 
 
 def _replace_infinities(data: Any) -> Any:
@@ -140,28 +158,24 @@ def show_campaigns(campaigns: list[Campaign], as_json: bool) -> None:
     print_table(columns, cells, left=("name", "state", "currency", "policy"))
 
 
-def show_decisions(decisions: list[Decision], as_json: bool, batch: bool = False) -> None:
+def show_decisions(asked: Decision | list[Decision], as_json: bool) -> None:
     """Print a line per decision with id, arm and hold, for shells to read."""
-    if as_json:
-        rows = [decision_facts(decision) for decision in decisions]
-        print_json(rows if batch else rows[0])
-        return
-    for decision in decisions:
-        typer.echo(f"{decision.id}\t{decision.arm}\t{decision.hold:f}")
+    every = asked if isinstance(asked, list) else [asked]
+    rows = [decision_facts(one) for one in every]
+    lines = [f"{one.id}\t{one.arm}\t{one.hold:f}" for one in every]
+    print_result((rows if every is asked else rows[0], "\n".join(lines)), as_json)
 
 
 def show_outcome(decision: Decision, as_json: bool) -> None:
     """Print the outcome of a decision."""
-    if as_json:
-        print_json(decision_facts(decision))
-        return
     cost = "" if decision.cost is None else f" for {decision.cost:f}"
     reward = "" if decision.reward is None else f" {decision.reward:g}"
     again = "; already recorded" if decision.replayed else ""
-    typer.echo(
+    text = (
         f"{decision.id}\t{decision.arm}\t{decision.money}{cost},"
         f" reward {decision.reward_state}{reward}{again}"
     )
+    print_result((decision_facts(decision), text), as_json)
 
 
 def show_arms(arms: list[ArmView], as_json: bool) -> None:
@@ -187,7 +201,4 @@ def _format_estimate(one: Estimate | None) -> str:
 
 def show_view(view: Any, as_json: bool) -> None:
     """Print a view of a campaign as data or as text."""
-    if as_json:
-        print_json(view.as_dict())
-    else:
-        typer.echo(str(view))
+    print_result((view.as_dict(), str(view)), as_json)

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
+import typer
 
-from bursar.cli.output import console, print_json, print_table
+from bursar.cli.options import AsJSON
+from bursar.cli.output import console, print_json, print_rows, print_table
 from bursar.errors import InvalidParameter
-from bursar.jit.rng import new_stream
-from bursar.policies import POLICIES, Policy
-from bursar.policies import policy as policy_of
+
+if TYPE_CHECKING:
+    from bursar.policies import Policy
 
 _DRAWS = 1000
 _SET_LIMIT = 20  # arms of a round that the example can show
 _BUDGET, _MIN_COST = 200.0, 0.1
 # three arms after 100 plays: expensive and good, cheap and fair, rarely played
-_N = np.array([50, 40, 10])
-_REWARDS = np.array([36, 12, 4])
-_COSTS = np.array([25, 8, 5])
+_N, _REWARDS, _COSTS = (50, 40, 10), (36, 12, 4), (25, 8, 5)
 
 
-def policies_command(as_json: bool) -> None:
-    """Print a row per policy."""
-    rows = [policy_facts(cls) for cls in POLICIES.values()]
-    if as_json:
-        print_json(rows)
-        return
+def policies(as_json: AsJSON = False) -> None:
+    """List every policy: slug, name, year, source, parameters and what it needs to know."""
+    from bursar.policies import POLICIES
+
     columns = ("slug", "name", "year", "parameters and defaults", "needs to know", "source")
-    print_table(columns, map(_policy_cells, rows), left=columns)
+    rows = [policy_facts(cls) for cls in POLICIES.values()]
+    print_rows(rows, as_json, columns, _policy_cells, left=columns)
 
 
 def _policy_cells(row: dict[str, Any]) -> list[str]:
@@ -38,9 +36,14 @@ def _policy_cells(row: dict[str, Any]) -> list[str]:
     return [row["slug"], row["name"], str(row["year"] or "-"), defaults, needs, row["source"]]
 
 
-def policy_command(slug: str, as_json: bool) -> None:
-    """Print one policy with its index on an example of three arms."""
-    card = policy_card(policy_of(slug))
+def policy(
+    slug: Annotated[str, typer.Argument(help="For example omega-star-ucb:rho=0.25")],
+    as_json: AsJSON = False,
+) -> None:
+    """Show one policy: its formula, what it needs, and its index on an example of three arms."""
+    from bursar.policies import policy
+
+    card = policy_card(policy(slug))
     if as_json:
         print_json(card)
         return
@@ -92,6 +95,8 @@ def policy_card(policy: Policy) -> dict[str, Any]:
 
 
 def _example(policy: Policy) -> dict[str, Any]:
+    import numpy as np
+
     size = policy.round_size
     if size > _SET_LIMIT:
         raise InvalidParameter(
@@ -135,6 +140,10 @@ def _verdict(shares: list[float]) -> str:
 
 def _shares(policy: Policy, n: Any, rewards: Any, costs: Any, plays: int) -> list[float]:
     """Return how often each arm is chosen in repeated rounds from the example."""
+    import numpy as np
+
+    from bursar.jit.rng import new_stream
+
     learner = policy.learner(n.size, budget=_BUDGET, min_cost=_MIN_COST)
     for k in range(n.size):
         for play in range(n[k]):

@@ -2,49 +2,69 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from bursar.cli.options import AsJSON, Seed, parse_range
 from bursar.cli.output import console, print_json, print_table
-from bursar.cli.storage import parse_range
 from bursar.errors import InvalidInput
-from bursar.estimate import Estimate
-from bursar.replay import ReplayEstimate, estimate_arms, find_support, read_log, replay
-from bursar.replay.estimators import estimate_to_json
-from bursar.replay.evaluate import describe_estimate, describe_log, format_value, suggest_budget
+from bursar.formatting import format_number
+
+if TYPE_CHECKING:
+    from bursar.estimate import Estimate
+    from bursar.replay import ReplayEstimate
 
 
-def replay_command(
-    log: Path,
-    policies: list[str],
-    budget: float | None,
-    *,
-    arms: list[str] | None,
-    columns: list[str],
-    level: float,
-    reward_range: str | None,
-    cost_range: str | None,
-    clip: float | None,
-    as_json: bool,
-    **options: Any,
+def replay(
+    log: Annotated[Path, typer.Argument(help="The decisions, a .csv or .parquet file.")],
+    policy: Annotated[
+        list[str],
+        typer.Option(help="The slug of a policy, or always:ARM; repeat the option for more."),
+    ],
+    budget: Annotated[
+        float | None, typer.Option(help="The budget of each policy; by default what the log spent.")
+    ] = None,
+    arm: Annotated[
+        list[str] | None, typer.Option(help="Compare only these arms; repeat the option for more.")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="The name of a column in the file, as in arm=variant."),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option(min=20, help="Number of resampled logs for the intervals.")
+    ] = 200,
+    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    seed: Seed = 0,
+    reward_range: Annotated[
+        str | None, typer.Option(help="As in 0,1; by default from the log.")
+    ] = None,
+    cost_range: Annotated[
+        str | None, typer.Option(help="As in 0,0.05; by default from the log.")
+    ] = None,
+    min_cost: Annotated[
+        float | None, typer.Option(help="Lower bound on mean cost (required by some policies).")
+    ] = None,
+    clip: Annotated[
+        float | None, typer.Option(help="Raise smaller propensities to this value.")
+    ] = None,
+    as_json: AsJSON = False,
 ) -> None:
-    """Print the estimated reward of each policy, or why the log does not determine it.
+    """Estimate the reward of other policies from the log of a campaign, if it allows that."""
+    from bursar.replay import estimate_arms, find_support, read_log, replay
+    from bursar.replay.evaluate import describe_estimate, describe_log, suggest_budget
 
-    ``options`` are further options of :func:`bursar.replay.replay`.
-    """
-    decisions = read_log(log, _parse_columns(columns))
-    rows = find_support(decisions, arms, clip)
+    decisions = read_log(log, _parse_columns(column or []))
+    rows = find_support(decisions, arm, clip)
     found = replay(
-        decisions,
-        policies,
-        budget,
-        arms=arms,
-        level=level,
+        decisions, policy, budget, arms=arm, level=level, clip=clip,
         reward_range=None if reward_range is None else parse_range("--reward-range", reward_range),
         cost_range=None if cost_range is None else parse_range("--cost-range", cost_range),
-        clip=clip,
-        **options,
-    )
+        resamples=resamples, seed=seed, min_cost=min_cost,
+    )  # fmt: skip
     notes = describe_log(decisions, rows)
     if as_json:
         print_json(
@@ -70,6 +90,7 @@ def replay_command(
             out.print(line)
 
 
+_format = partial(format_number, digits=4, keep_whole=True)
 _COLUMNS = (
     "policy", "reached", "spend", "reward", "interval", "one campaign", "per cost", "logged",
     "plays",
@@ -81,21 +102,24 @@ def _cells(one: ReplayEstimate) -> list[str]:
     return [
         one.policy,
         "unknown" if reward is None else f"{one.reached:.0%}",
-        "-" if reward is None else format_value(one.spend),
-        "-" if reward is None else format_value(reward.value),
+        "-" if reward is None else _format(one.spend),
+        "-" if reward is None else _format(reward.value),
         _format_ends(reward),
         _format_ends(one.single),
-        "-" if one.ratio is None else format_value(one.ratio.value),
-        "-" if one.logged is None else format_value(one.logged),
+        "-" if one.ratio is None else _format(one.ratio.value),
+        "-" if one.logged is None else _format(one.logged),
         f"{one.plays:,.0f}",
     ]
 
 
 def _format_ends(value: Estimate | None) -> str:
-    return "-" if value is None else f"{format_value(value.low)} … {format_value(value.high)}"
+    return "-" if value is None else f"{_format(value.low)} … {_format(value.high)}"
 
 
 def _arm_facts(one: Any) -> dict[str, Any]:
+    from bursar.estimate import Estimate
+    from bursar.replay.estimators import estimate_to_json
+
     return {
         key: estimate_to_json(value) if isinstance(value, Estimate) else value
         for key, value in vars(one).items()

@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bursar.cli.options import Ads, AsJSON, Jobs, Seed, expand_options
 from bursar.cli.output import console, print_json, print_table
-from bursar.cli.progress import ProgressDisplay, interruptible, show_activity
 from bursar.errors import InvalidData, InvalidInput, MissingData
-from bursar.experiments import (
-    Experiment,
-    ExperimentRun,
-    experiment,
-    families_experiment,
-    full_experiment,
-    less_regret_experiment,
-    nonstationary_experiment,
-    quick_experiment,
-    run,
-)
-from bursar.experiments.cells import CellStore
-from bursar.experiments.dask import make_dask_engine
-from bursar.experiments.runner import (
-    Engine,
-    RunPlan,
-    estimate_seconds,
-    make_thread_engine,
-    plan_run,
-)
-from bursar.experiments.toml import load_policies, read_experiment
 from bursar.extras import import_extra
 from bursar.files import make_folder
 from bursar.formatting import format_elapsed
-from bursar.paper.analysis.ad_advice import advise
-from bursar.settings import SETTINGS, ad_export
-from bursar.settings.facebook import find_file, find_kept_file
-from bursar.simulation.result import Result
+
+if TYPE_CHECKING:
+    from bursar.experiments import Experiment, ExperimentRun
+    from bursar.experiments.runner import Engine, RunPlan
+    from bursar.simulation.result import Result
+
+Times = Annotated[int | None, typer.Option(min=1, help="Games of each policy on each setting.")]
 
 _NO_ADS = "FB-Br and FB-Bt are left out; to include them, give the Facebook ads with --data"
 _AD_POLICIES = (
@@ -58,16 +42,32 @@ _AD_POLICIES = (
 class RunOptions:
     """The options that ``bursar reproduce`` and ``bursar run`` share."""
 
-    out: Path | None
-    jobs: int | None
-    dask: str | None
-    dry_run: bool
-    rerun_failed: bool
-    force: bool
-    as_json: bool
+    jobs: Jobs = None
+    dask: Annotated[
+        str | None, typer.Option(help="The address of a Dask scheduler whose workers compute.")
+    ] = None
+    out: Annotated[
+        Path | None, typer.Option(help="Results folder; bursar-results/NAME by default.")
+    ] = None
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print what would run and how long it would take, then stop."
+        ),
+    ] = False
+    rerun_failed: Annotated[
+        bool, typer.Option("--rerun-failed", help="Repeat units that failed earlier.")
+    ] = False
+    force: Annotated[
+        bool, typer.Option("--force", help="Ignore the cache and recompute everything.")
+    ] = False
+    as_json: AsJSON = False
 
     def make_engine(self) -> Engine:
         """Return the engine that computes units."""
+        from bursar.experiments.dask import make_dask_engine
+        from bursar.experiments.runner import make_thread_engine
+
         if self.dask is None:
             return make_thread_engine(self.jobs)
         if self.jobs is not None:
@@ -84,185 +84,226 @@ class RunOptions:
         return self.jobs or os.cpu_count() or 1
 
 
-def reproduce_command(
-    options: RunOptions,
-    *,
-    quick: bool,
-    full: bool,
-    all_policies: bool,
-    variants: dict[str, bool],
-    data: str | None,
-    repetitions: int | None,
-    seed: int,
+def _add_run_options(command: Callable[..., None]) -> Callable[..., None]:
+    return expand_options(command, inspect.signature(RunOptions, eval_str=True).parameters.values())
+
+
+@_add_run_options
+def reproduce(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The main policies, 30 repetitions; the default.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="All 24 configurations, 100 repetitions.")
+    ] = False,
+    all_policies: Annotated[
+        bool,
+        typer.Option(
+            "--all-policies", help="With --full: also the policies that the paper does not play."
+        ),
+    ] = False,
+    changing: Annotated[
+        bool, typer.Option("--changing", help="Nonstationary settings instead of the paper's.")
+    ] = False,
+    less_regret: Annotated[
+        bool,
+        typer.Option("--less-regret", help="Compare pooled-gittins with the paper's best policy."),
+    ] = False,
+    families: Annotated[
+        bool, typer.Option("--families", help="The same comparison on other families of problems.")
+    ] = False,
+    data: Ads = None,
+    repetitions: Times = None,
+    seed: Seed = 0,
+    **options: Any,
 ) -> None:
-    """Run the paper's evaluation, or the variant of it whose option is given."""
-    chosen = [option for option, given in variants.items() if given]
-    if len(chosen) > 1:
-        raise InvalidInput(f"{' and '.join(chosen)} exclude each other; give one of them")
-    if not chosen:
-        what = _paper_experiment(quick, full, all_policies, data, repetitions, seed)
-        run_experiment(what, options)
-        return
-    [variant] = chosen
-    others = {"--full": full, "--all-policies": all_policies}
-    if variant != "--less-regret":
-        others["--data"] = data is not None
-    if any(others.values()):
-        *most, last = others
-        raise InvalidInput(
-            f"{variant} cannot be combined with {', '.join(most)} or {last}; only with --quick"
-        )
-    if variant == "--changing":
-        what = nonstationary_experiment(repetitions, seed, quick)
-        run_experiment(what, options, about_paper=False, advise=_describe_nonstationary)
-    elif variant == "--families":
-        what = families_experiment(repetitions, seed, quick)
-        run_experiment(what, options, about_paper=False, advise=_describe_ratios)
-    else:
-        ads = _find_ads(data)
+    """Run the paper's evaluation, draw its figures, check its claims, and write a report."""
+    variants = {"--changing": changing, "--less-regret": less_regret, "--families": families}
+    _check_choice(
+        [name for name, given in variants.items() if given], quick, full, all_policies, data
+    )
+    summary = import_extra("bursar.paper.report.summary")
+    from bursar import experiments
+
+    run_options = RunOptions(**options)
+    ads = None if changing or families else _find_ads(data)
+    if changing:
+        what = experiments.nonstationary_experiment(repetitions, seed, quick)
+        _run_experiment(what, run_options, False, summary.describe_nonstationary)
+    elif families:
+        what = experiments.families_experiment(repetitions, seed, quick)
+        _run_experiment(what, run_options, False, summary.describe_ratios)
+    elif less_regret:
         if ads is None:
             typer.echo(_NO_ADS, err=True)
-        what = less_regret_experiment(ads, repetitions, seed, quick)
+        what = experiments.less_regret_experiment(ads, repetitions, seed, quick)
         notes = [] if ads else [f"{_NO_ADS}."]
-        run_experiment(what, options, about_paper=False, advise=_describe_ratios, notes=notes)
+        _run_experiment(what, run_options, False, summary.describe_ratios, notes)
+    elif full:
+        what = experiments.full_experiment(ads, repetitions or 100, seed, all_policies)
+        _run_experiment(what, run_options)
+    else:
+        _run_experiment(experiments.quick_experiment(ads, repetitions or 30, seed), run_options)
 
 
-def _paper_experiment(
-    quick: bool,
-    full: bool,
-    all_policies: bool,
-    data: str | None,
-    repetitions: int | None,
-    seed: int,
-) -> Experiment:
+def _check_choice(
+    variants: list[str], quick: bool, full: bool, all_policies: bool, data: str | None
+) -> None:
+    """Raise InvalidInput if options of ``bursar reproduce`` exclude each other."""
+    if len(variants) > 1:
+        raise InvalidInput(f"{' and '.join(variants)} exclude each other; give one of them")
+    for variant in variants:
+        others = {"--full": full, "--all-policies": all_policies}
+        if variant != "--less-regret":
+            others["--data"] = data is not None
+        if any(others.values()):
+            *most, last = others
+            raise InvalidInput(
+                f"{variant} cannot be combined with {', '.join(most)} or {last}; only with --quick"
+            )
     if quick and full:
         raise InvalidInput("give --quick or --full, not both")
     if all_policies and not full:
         raise InvalidInput("--all-policies requires --full; --quick plays the main policies only")
-    data = _find_ads(data)
-    if full:
-        return full_experiment(data, repetitions or 100, seed, all_policies)
-    return quick_experiment(data, repetitions or 30, seed)
 
 
 def _find_ads(data: str | None) -> str | None:
     """Return the path of the ads: as given, or the stored copy if there is one."""
+    from bursar.settings.facebook import find_file, find_kept_file
+
     return str(find_file(data)) if data is not None or find_kept_file() is not None else None
 
 
-def _describe_nonstationary(outcome: ExperimentRun) -> Sequence[str]:
-    summary = import_extra("bursar.paper.report.summary")
-    lines: Sequence[str] = summary.describe_nonstationary(outcome.result)
-    return lines
-
-
-def _describe_ratios(outcome: ExperimentRun) -> Sequence[str]:
-    summary = import_extra("bursar.paper.report.summary")
-    lines: Sequence[str] = summary.describe_ratios(outcome.result)
-    return lines
-
-
-# experiments of the user
-
-
-@dataclass(frozen=True)
-class ExperimentOverrides:
-    """The options of ``bursar run`` that change an experiment."""
-
-    policies: list[str] | None
-    repetitions: int | None
-    seed: int | None
-    budget: float | None
-
-    def apply(self, what: Experiment) -> Experiment:
-        """Return the experiment with the changes."""
-        fields = {"repetitions": self.repetitions, "seed": self.seed, "budget": self.budget}
-        changed: dict[str, Any] = {k: value for k, value in fields.items() if value is not None}
-        if self.policies:
-            changed["policies"] = load_policies(self.policies, what.code)
-        return what.but(**changed)
-
-
-def run_file(file: Path, changes: ExperimentOverrides, options: RunOptions) -> None:
-    """Run the experiment of a TOML file; check the paper's claims if it uses its settings."""
-    what = changes.apply(read_experiment(file))
-    names = [getattr(setting, "name", "") for setting in what.plan.settings]
-    run_experiment(what, options, about_paper=any(name in SETTINGS for name in names))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnOptions:
-    """The options of ``bursar run --ads`` that say how to read the export."""
-
-    group: str
-    arm: str
-    clicks: str
-    cost: str
-    reward: str
-    decimal: str | None
-    money: bool
-    blank_is_zero: bool
-    prize: str | None
-    model: str
-
-    def to_keywords(self) -> dict[str, Any]:
-        """Return the given options by their names in :class:`AdExportOptions`."""
-        given = asdict(self)
-        given["group"], given["arm"] = _parse_names(self.group), _parse_names(self.arm)
-        given["money"] = self.money or None
-        if self.prize is not None and self.prize != "largest":
-            try:
-                given["prize"] = float(self.prize)
-            except ValueError:
-                raise InvalidInput(
-                    f"--prize must be a number or 'largest', got {self.prize!r}"
-                ) from None
-        return {key: value for key, value in given.items() if value not in (None, [], False)}
+@_add_run_options
+def run(
+    file: Annotated[Path | None, typer.Argument(help="An experiment as TOML.")] = None,
+    ads: Annotated[str | None, typer.Option(help="Your own ad export, instead of FILE.")] = None,
+    group: Annotated[
+        str, typer.Option(help="Columns that separate campaigns, as in campaign,age.")
+    ] = "",
+    arm: Annotated[
+        str, typer.Option(help="Columns that name an arm; by default each row is one.")
+    ] = "",
+    clicks: Annotated[str, typer.Option(help="The column with the clicks.")] = "clicks",
+    cost: Annotated[str, typer.Option(help="The column with the amount spent.")] = "cost",
+    reward: Annotated[str, typer.Option(help="The column with the reward.")] = "reward",
+    budget: Annotated[float | None, typer.Option(help="The budget of each campaign.")] = None,
+    decimal: Annotated[
+        str | None,
+        typer.Option(help="The decimal separator of the export, if it is ambiguous: . or ,"),
+    ] = None,
+    money: Annotated[
+        bool, typer.Option("--money", help="Rewards are amounts of money, not counts.")
+    ] = False,
+    blank_is_zero: Annotated[
+        bool, typer.Option("--blank-is-zero", help="Read empty numbers in the export as 0.")
+    ] = False,
+    prize: Annotated[
+        str | None, typer.Option(help="The value of one success: a number, or largest.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="How costs vary: bernoulli or beta.")] = "bernoulli",
+    policy: Annotated[
+        list[str] | None, typer.Option(help="The slug of a policy; repeat the option for more.")
+    ] = None,
+    repetitions: Times = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same output.")] = None,
+    **options: Any,
+) -> None:
+    """Run an experiment of your own: a TOML file, or your ad export with --ads."""
+    import_extra("bursar.experiments")
+    given = {"repetitions": repetitions, "seed": seed, "budget": budget}
+    changes = {name: value for name, value in given.items() if value is not None}
+    if file is not None and ads is None:
+        _run_file(file, policy, changes, RunOptions(**options))
+    elif ads is not None and file is None:
+        if budget is None:
+            raise InvalidInput("give the budget of each campaign, as in --budget 500")
+        columns = {
+            "group": _parse_names(group), "arm": _parse_names(arm), "clicks": clicks, "cost": cost,
+            "reward": reward, "decimal": decimal, "money": money, "blank_is_zero": blank_is_zero,
+            "prize": _parse_prize(prize), "model": model,
+        }  # fmt: skip
+        _run_ads(ads, columns, policy or _AD_POLICIES, changes, RunOptions(**options))
+    else:
+        raise InvalidInput(
+            "give either an experiment as a TOML file or an ad export with --ads FILE"
+        )
 
 
 def _parse_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def run_ads(
-    path: str, columns: ColumnOptions, changes: ExperimentOverrides, options: RunOptions
+def _parse_prize(text: str | None) -> float | str | None:
+    if text is None or text == "largest":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(f"--prize must be a number or 'largest', got {text!r}") from None
+
+
+def _run_file(
+    file: Path, policies: list[str] | None, changes: dict[str, Any], options: RunOptions
+) -> None:
+    """Run the experiment of a TOML file; check the paper's claims if it uses its settings."""
+    from bursar.experiments.toml import load_policies, read_experiment
+    from bursar.settings import SETTINGS
+
+    what = read_experiment(file)
+    if policies:
+        changes["policies"] = load_policies(policies, what.code)
+    what = what.but(**changes)
+    names = [getattr(setting, "name", "") for setting in what.plan.settings]
+    _run_experiment(what, options, about_paper=any(name in SETTINGS for name in names))
+
+
+def _run_ads(
+    path: str,
+    columns: dict[str, Any],
+    policies: Sequence[str],
+    changes: dict[str, Any],
+    options: RunOptions,
 ) -> None:
     """Read an ad export, compare policies on its arms, and write advice on the budget."""
-    budget = changes.budget
-    if budget is None:
-        raise InvalidInput("give the budget of each campaign, as in --budget 500")
-    keywords = columns.to_keywords()
-    export = ad_export.read_ad_export(path, **keywords)
+    from bursar.experiments import experiment
+    from bursar.experiments.toml import load_policies
+    from bursar.paper.analysis.ad_advice import advise
+    from bursar.settings.ad_export import read_ad_export
+
+    given = {key: value for key, value in columns.items() if value not in (None, [], False)}
+    export = read_ad_export(path, **given)
     what = experiment(
         "".join(c if c.isalnum() or c in "-_." else "-" for c in Path(path).stem),
         f"Your ads: {Path(path).name}",
-        ads={"file": str(Path(path).resolve()), **keywords},
-        policies=load_policies(changes.policies or _AD_POLICIES, ()),
+        ads={"file": str(Path(path).resolve()), **given},
+        policies=load_policies(policies, ()),
         settings=export.settings,
-        repetitions=changes.repetitions or 100,
-        seed=changes.seed or 0,
-        budget=budget,
+        **{"repetitions": 100, "seed": 0, **changes},
     )
     for line in export.describe():
         typer.echo(line, err=True)
-    run_experiment(
-        what, options, about_paper=False, notes=export.describe(),
-        advise=lambda outcome: advise(export.settings, outcome.result, budget, export.currency),
-    )  # fmt: skip
+    budget, currency = changes["budget"], export.currency
+    advice = partial(advise, export.settings, budget=budget, currency=currency)
+    _run_experiment(what, options, False, advice, notes=export.describe())
 
 
 # running
 
 
-def run_experiment(
+def _run_experiment(
     what: Experiment,
     options: RunOptions,
-    *,
     about_paper: bool = True,
-    advise: Callable[[ExperimentRun], Sequence[str]] = lambda outcome: (),
+    advise: Callable[[Result], Sequence[str]] = lambda result: (),
     notes: Sequence[str] = (),
 ) -> None:
     """Run an experiment, write its folder, and print the path of the report."""
+    from bursar.cli.progress import ProgressDisplay, interruptible, show_activity
+    from bursar.experiments import run
+    from bursar.experiments.cells import CellStore
+    from bursar.experiments.runner import plan_run
+
     engine, folder = options.make_engine(), options.folder(what)
     plan = plan_run(what, CellStore(folder), options.rerun_failed, options.force)
     if options.dry_run:
@@ -282,13 +323,15 @@ def run_experiment(
     with show_activity() as progress:
         facts = report.write_results(
             what, outcome, folder, record, about_paper=about_paper,
-            advice=tuple(advise(outcome)), notes=notes, progress=progress,
+            advice=tuple(advise(outcome.result)), notes=notes, progress=progress,
         )  # fmt: skip
     _show_results(outcome, facts, folder, time.monotonic() - clock, options.as_json)
 
 
 def _show_plan(what: Experiment, plan: RunPlan, options: RunOptions) -> None:
     """Print what would run and how long it would take."""
+    from bursar.experiments.runner import estimate_seconds
+
     core = estimate_seconds(what, plan)
     wall = core / options.workers
     units, missing, failed = len(plan.every), len(plan.missing), len(plan.failed)
@@ -368,8 +411,12 @@ def _show_shares(result: Result) -> None:
 # comparison
 
 
-def compare_command(one: Path, other: Path, as_json: bool) -> None:
-    """Print the final regret in both folders, paired where the games are the same, and changes."""
+def compare(
+    one: Annotated[Path, typer.Argument(help="A results folder.")],
+    other: Annotated[Path, typer.Argument(help="Another results folder.")],
+    as_json: AsJSON = False,
+) -> None:
+    """Show two results folders side by side: regret, failures, claims, and how they were made."""
     compare_results = import_extra("bursar.paper.analysis.compare").compare_results
     first, second = _read_result(one), _read_result(other)
     rows = list(compare_results(first, second))

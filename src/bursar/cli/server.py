@@ -23,7 +23,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bursar.campaign.creation import open_store
-from bursar.cli.storage import storage_url
+from bursar.cli.options import storage_url
 from bursar.dashboard import make_pages
 from bursar.errors import InvalidInput
 from bursar.ledger.locks import LedgerClaim, ledger_path

@@ -4,47 +4,54 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bursar.cli.output import console, print_json, print_table
-from bursar.cli.progress import progress_bar
+from bursar.cli.options import Ads, AsJSON, Jobs, Seed
+from bursar.cli.output import console, print_json, print_rows, print_table
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
-from bursar.settings import Setting, list_settings
-from bursar.settings.facebook import keep_file, load
-from bursar.settings.families import FAMILIES
-from bursar.settings.nonstationary import NONSTATIONARY
-from bursar.simulation.result import CellGames, Plan, Result, plan
-from bursar.simulation.simulate import play_cells
+from bursar.simulation import BUDGET_PLAYS
 
-DEMO = (
+if TYPE_CHECKING:
+    from bursar.settings import Setting
+    from bursar.simulation.result import Plan, Result
+
+Repetitions = Annotated[int, typer.Option(min=1, help="Games of each policy.")]
+
+_DEMO_POLICIES = (
     "omega-star-ucb:rho=0.25", "omega-ucb:rho=1", "bts", "ucb-sc-plus", "m-ucb", "b-greedy",
     "budget-ucb", "uniform",
 )  # fmt: skip
+_PAPER_SIZE = (545, 19)  # ads and campaigns of the paper's file
 
 
-def simulate_command(
-    policies: list[str],
-    setting: str,
-    repetitions: int,
-    budget_plays: float,
-    data: str | None,
-    seed: int,
-    *,
-    jobs: int | None,
-    out: Path | None,
-    as_json: bool,
-    by_problem: bool,
+def simulate(
+    setting: Annotated[str, typer.Argument(help="For example S-Br-10; see bursar settings.")],
+    policy: Annotated[
+        list[str], typer.Option(help="The slug of a policy; repeat the option for more.")
+    ],
+    repetitions: Repetitions = 100,
+    budget_plays: Annotated[
+        float, typer.Option(help="The budget, in plays of the cheapest arm.")
+    ] = BUDGET_PLAYS,
+    data: Ads = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Annotated[Path | None, typer.Option(help="Write every game to this Parquet file.")] = None,
+    by_problem: Annotated[bool, typer.Option(help="Also print a row per ad campaign.")] = False,
+    as_json: AsJSON = False,
 ) -> None:
-    """Play policies on a setting, print a summary, and write the table if asked to."""
-    todo = plan(policies, setting, repetitions, budget_plays, data=data, seed=seed)
+    """Play policies on a setting of the paper and print their regret."""
+    from bursar.simulation.result import plan
+
+    todo = plan(policy, setting, repetitions, budget_plays, data=data, seed=seed)
     if out is not None and not out.parent.is_dir():
         raise InvalidInput(f"--out must be in a folder that exists, got {out}; make {out.parent}")
     # a missing library is reported before hours of play
     arrow = None if out is None else import_extra("bursar.simulation.arrow")
-    result, whole = play(todo, jobs)
+    result, whole = _play(todo, jobs)
     if arrow is not None:
         arrow.write(result, out)
         typer.echo(f"wrote {out}", err=True)
@@ -53,18 +60,27 @@ def simulate_command(
         names = result.settings[0] if len(result.settings) == 1 else list(result.settings)
         print_json({"setting": names, "repetitions": todo.repetitions, "rows": rows})
     else:
-        show(result, by_problem)
+        _show_regret(result, by_problem)
     if not whole:
         raise typer.Exit(130)
 
 
-def demo_command(repetitions: int, seed: int, picture: Path, as_json: bool) -> None:
-    """Compare a few policies on the paper's smallest setting, in a table and a picture."""
+def demo(
+    repetitions: Repetitions = 20,
+    seed: Seed = 0,
+    picture: Annotated[
+        Path, typer.Option(help="The file for the picture: .png, .svg or .pdf.")
+    ] = Path("bursar-demo.png"),
+    as_json: AsJSON = False,
+) -> None:
+    """Compare a few policies on the paper's smallest setting: a table and a picture."""
+    from bursar.simulation.result import plan
+
     import_extra("bursar.paper.figures.regret")
     if not picture.parent.is_dir():
         raise InvalidInput(f"--picture must be in a folder that exists, got {picture}")
-    todo = plan(DEMO, "S-Br-10", repetitions, seed=seed)
-    result, whole = play(todo, None)
+    todo = plan(_DEMO_POLICIES, "S-Br-10", repetitions, seed=seed)
+    result, whole = _play(todo, None)
     if as_json:
         print_json({"setting": "S-Br-10", "repetitions": repetitions, "rows": result.summary()})
     else:
@@ -73,15 +89,19 @@ def demo_command(repetitions: int, seed: int, picture: Path, as_json: bool) -> N
             "a budget of 150,000 plays of the cheapest arm each.\n"
             "Regret is the reward lost compared with always playing the best arm.\n"
         )
-        show(result, by_problem=False)
+        _show_regret(result, by_problem=False)
     result.plot(intervals=False).savefig(picture, dpi=120)
     typer.echo(f"\nThe curves are in {picture}", err=as_json)
     if not whole:
         raise typer.Exit(130)
 
 
-def play(todo: Plan, jobs: int | None) -> tuple[Result, bool]:
+def _play(todo: Plan, jobs: int | None) -> tuple[Result, bool]:
     """Play a plan behind a progress bar; Ctrl-C keeps the repetitions that are done."""
+    from bursar.cli.progress import progress_bar
+    from bursar.simulation.result import CellGames, Result
+    from bursar.simulation.simulate import play_cells
+
     done: list[CellGames] = []
     whole = True
     with progress_bar() as bar:
@@ -100,7 +120,7 @@ def play(todo: Plan, jobs: int | None) -> tuple[Result, bool]:
     return Result.of(todo, done), whole
 
 
-def show(result: Result, by_problem: bool) -> None:
+def _show_regret(result: Result, by_problem: bool) -> None:
     """Print a row per policy at the end of the budget, smallest regret first."""
     last = float(result.shares[-1])
     rows = [row for row in result.summary(by_problem) if row["budget_share"] == last]
@@ -119,20 +139,16 @@ def show(result: Result, by_problem: bool) -> None:
     print_table([*columns, "median", "plays", "games"], cells, left=left)
 
 
-_PAPER_SIZE = (545, 19)  # ads and campaigns of the paper's file
+def settings(as_json: AsJSON = False) -> None:
+    """List all settings: distribution, arms, problems per repetition, required data, source."""
+    from bursar.settings import list_settings
+    from bursar.settings.families import FAMILIES
+    from bursar.settings.nonstationary import NONSTATIONARY
 
-
-def settings_command(as_json: bool) -> None:
-    """Print a row per setting."""
     every = (*list_settings(), *NONSTATIONARY.values(), *FAMILIES.values())
-    rows = [_setting_facts(one) for one in every]
-    if as_json:
-        print_json(rows)
-        return
     columns = ("name", "distribution", "arms", "problems", "needs data", "source")
-    print_table(
-        columns, map(_setting_cells, rows), left=("name", "distribution", "needs data", "source")
-    )
+    left = ("name", "distribution", "needs data", "source")
+    print_rows([_setting_facts(one) for one in every], as_json, columns, _setting_cells, left)
 
 
 def _setting_facts(one: Setting) -> dict[str, Any]:
@@ -150,8 +166,12 @@ def _setting_cells(row: dict[str, Any]) -> list[str]:
     return [row["name"], row["distribution"], arms, str(row["problems"]), data, row["source"]]
 
 
-def data_facebook_ads(source: str) -> None:
-    """Check a file of Facebook ads, store a copy, and print its path and a summary."""
+def facebook_ads(
+    source: Annotated[str, typer.Option("--from", help="The CSV file, or a ZIP that holds it.")],
+) -> None:
+    """Check your copy of the Facebook ads and store it where FB-Br and FB-Bt find it."""
+    from bursar.settings.facebook import keep_file, load
+
     kept = keep_file(source)
     ads = load(kept)
     campaigns = ads.campaigns()
