@@ -9,14 +9,7 @@ import pytest
 from made import made
 
 import bursar
-from bursar.paper.claims import (
-    COMPETITORS,
-    OMEGA_ONE,
-    OMEGA_QUARTER,
-    STAR_QUARTER,
-    Claim,
-    judge_claims,
-)
+from bursar.paper.claims import Claim, judge_claims
 from bursar.paper.claims.criteria import (
     Contrast,
     Evidence,
@@ -34,6 +27,9 @@ from bursar.paper.claims.criteria import (
 )
 
 S, T = "S-Br-10", "S-Br-50"
+OMEGA_QUARTER, OMEGA_ONE = "omega-ucb:rho=0.25", "omega-ucb:rho=1"
+STAR_QUARTER = "omega-star-ucb:rho=0.25"
+COMPETITORS = ("bts", "budget-ucb", "m-ucb", "c-ucb", "i-ucb", "b-greedy", "ucb-sc-plus")
 WORDS = {"holds", "does not hold", "depends", "not tested"}
 ADS = """campaign_id,age,gender,clicks,spent,total_conversion
 1,30-34,M,10,9,8

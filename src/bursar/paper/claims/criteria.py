@@ -40,17 +40,17 @@ FOR, AGAINST, OPEN = "for", "against", "open"
 
 
 class Judgement(NamedTuple):
-    """What the evidence says about a claim; the fields are those of a claim."""
+    """What the evidence says about a claim."""
 
     numbers: Any
-    test: str
     verdict: str
     why: str
+    test: str = ""  # the name of the test, if it is not that of the criterion
 
 
-def untested(test: str, why: str) -> Judgement:
+def untested(why: str) -> Judgement:
     """Return the judgement of a claim for which there are no data."""
-    return Judgement([], test, UNTESTED, why)
+    return Judgement([], UNTESTED, why)
 
 
 def all_of(findings: Sequence[str]) -> str:
@@ -174,20 +174,14 @@ def every(
     ones: Iterable[str],
     others: Iterable[str],
     shares: Iterable[float] = (1.0,),
-    since: float = 0.0,
+    since: Iterable[float] = (0.0,),
 ) -> list[Pair]:
     """Return all combinations, without a policy against itself."""
-    found = (Pair(*parts, since) for parts in product(settings, ones, others, shares))
+    found = map(Pair._make, product(settings, ones, others, shares, since))
     return [pair for pair in found if pair.one != pair.other]
 
 
 # order
-
-_ORDER = (
-    "Mean regret, paired by repetition: sign-flip test of the mean difference, two-sided, 5%,"
-    " Holm's correction over the {count} comparisons of this claim. Beside it Wilcoxon's signed"
-    " rank test for the typical game, corrected likewise."
-)
 
 
 def _judge_order(
@@ -195,9 +189,8 @@ def _judge_order(
 ) -> Judgement:
     """Judge whether the first of each pair has the lower mean regret."""
     found, missing = _compare(evidence, pairs)
-    test = _ORDER.format(count=len(found))
     if not found:
-        return untested(test, NOTHING + missing)
+        return untested(NOTHING + missing)
     p, typical = holm([c.p for c in found]), holm([c.p_typical for c in found])
     means = [_finding(q, -c.difference) for q, c in zip(p, found, strict=True)]
     sides = [c.median_difference or 0.5 - c.wins for c in found]
@@ -208,7 +201,7 @@ def _judge_order(
     ]
     verdict = rule(means)
     why = _explain_order(found, means, verdict == HOLDS) + _explain_typical(means, medians)
-    return Judgement(numbers, test, verdict, why + missing)
+    return Judgement(numbers, verdict, why + missing)
 
 
 lower = partial(_judge_order, rule=all_of)
@@ -295,23 +288,15 @@ def _explain_typical(means: Sequence[str], medians: Sequence[str]) -> str:
 # likeness
 
 MARGIN = 0.1  # of the other's mean: what counts as about the same
-_SIMILAR = (
-    "95% bootstrap interval of the paired mean difference against a margin of 10% of the other's"
-    " mean: inside it counts for the claim, wholly outside against it."
-)
-_NO_WORSE = (
-    "95% bootstrap interval of the paired mean difference: for the claim if its upper end is below"
-    " 10% of the other's mean, against it if its lower end is above."
-)
 
 
 def _judge_likeness(
-    evidence: Evidence, pairs: Sequence[Pair], test: str, word: str, two_sided: bool
+    evidence: Evidence, pairs: Sequence[Pair], word: str, two_sided: bool
 ) -> Judgement:
     """Judge whether the first of each pair loses at most 10% more, or about the same."""
     found, missing = _compare(evidence, pairs)
     if not found:
-        return untested(test, NOTHING + missing)
+        return untested(NOTHING + missing)
     findings = [
         OPEN if c.repetitions < FEWEST else _place(c.low, c.high, MARGIN * c.mean_other, two_sided)
         for c in found
@@ -327,7 +312,7 @@ def _judge_likeness(
         f" {len(found) - good - bad}. In the widest, {_describe(widest)} (95% interval of the"
         f" difference: {widest.low:+,.0f} to {widest.high:+,.0f})."
     )
-    return Judgement(numbers, test, all_of(findings), why + missing)
+    return Judgement(numbers, all_of(findings), why + missing)
 
 
 def _place(low: float, high: float, margin: float, two_sided: bool = False) -> str:
@@ -337,17 +322,11 @@ def _place(low: float, high: float, margin: float, two_sided: bool = False) -> s
     return AGAINST if low > margin or (two_sided and high < -margin) else OPEN
 
 
-similar = partial(_judge_likeness, test=_SIMILAR, word="Within 10%", two_sided=True)
-no_worse = partial(_judge_likeness, test=_NO_WORSE, word="At most 10% above", two_sided=False)
+similar = partial(_judge_likeness, word="Within 10%", two_sided=True)
+no_worse = partial(_judge_likeness, word="At most 10% above", two_sided=False)
 
 
 # contrast
-
-_CONTRAST = (
-    "Regret of a policy over that of a reference, (1 + one) / (1 + other), one number per"
-    " repetition (geometric mean over settings); Mann-Whitney test between the two groups of"
-    " settings, two-sided, 5%, Holm's correction over the {count} contrasts."
-)
 
 
 def larger(evidence: Evidence, contrasts: Sequence[Contrast]) -> Judgement:
@@ -363,9 +342,8 @@ def larger(evidence: Evidence, contrasts: Sequence[Contrast]) -> Judgement:
         for setting in c.here + c.there
         for slug in (c.one, c.reference)
     )
-    test = _CONTRAST.format(count=len(played))
     if not played:
-        return untested(test, NOTHING + missing)
+        return untested(NOTHING + missing)
     p = holm([_test_contrast(here, there) for _, here, there in played])
     numbers = [_contrast_row(*parts, float(q)) for parts, q in zip(played, p, strict=True)]
     findings = [str(row["finding"]) for row in numbers]
@@ -376,7 +354,7 @@ def larger(evidence: Evidence, contrasts: Sequence[Contrast]) -> Judgement:
         f" {row['ratio_here']:.2f} times what {format_short_label(row['reference'])} loses on"
         f" {row['here']}, {row['ratio_there']:.2f} times on {row['there']}."
     )
-    return Judgement(numbers, test, all_of(findings), why + missing)
+    return Judgement(numbers, all_of(findings), why + missing)
 
 
 def _log_ratios(evidence: Evidence, contrast: Contrast, settings: tuple[str, ...]) -> Floats:
@@ -414,28 +392,20 @@ def _contrast_row(contrast: Contrast, here: Floats, there: Floats, p: float) -> 
 
 # the last decade of the budget costs at most 1.67 times what the decade before it costs
 _NEARLY = 0.25
-_BEND = (
-    "Curvature of mean regret over log budget, (late - early) / (late + early) of the losses in the"
-    " last two decades of the budget; 95% bootstrap interval over repetitions. "
-)
-_LOG = "For: the interval ends below 0.25 (a line is 0, y = x is 0.82). Against: it begins above."
-_STRAIGHT = "For: the interval lies within ±0.25 (a line is 0). Against: wholly outside."
-_CONVEX = "For: the interval lies above 0. Against: it ends below 0.25."
 
 
 def _judge_bend(
-    evidence: Evidence, curves: Sequence[Curve], words: str, rule: Callable[[float, float], str]
+    evidence: Evidence, curves: Sequence[Curve], rule: Callable[[float, float], str]
 ) -> Judgement:
     """Judge the interval of each curvature by a rule."""
-    test = _BEND + words
     try:
         decades(evidence.result)
     except InvalidInput:
-        return untested(test, "Regret was recorded at too few shares of the budget to see a shape.")
+        return untested("Regret was recorded at too few shares of the budget to see a shape.")
     found = [evidence.growth(*curve) for curve in curves if evidence.has(*curve)]
     missing = evidence.list_missing(curves)
     if not found:
-        return untested(test, NOTHING + missing)
+        return untested(NOTHING + missing)
     findings = [rule(g.curvature_low, g.curvature_high) for g in found]
     numbers = [
         asdict(g) | {"failed": evidence.failed_share(g.setting, g.policy), "finding": finding}
@@ -450,18 +420,16 @@ def _judge_bend(
         f" and {shown.lost_in_last_decade:,.0f} in the last (curvature {shown.curvature_low:.2f} to"
         f" {shown.curvature_high:.2f}; median game {shown.curvature_of_median:.2f})."
     )
-    return Judgement(numbers, test, all_of(findings), why + missing)
+    return Judgement(numbers, all_of(findings), why + missing)
 
 
 def _is_convex(low: float, high: float) -> str:
     return FOR if low > 0.0 else AGAINST if high <= _NEARLY else OPEN
 
 
-logarithmic = partial(_judge_bend, words=_LOG, rule=partial(_place, margin=_NEARLY))
-straight = partial(
-    _judge_bend, words=_STRAIGHT, rule=partial(_place, margin=_NEARLY, two_sided=True)
-)
-convex = partial(_judge_bend, words=_CONVEX, rule=_is_convex)
+logarithmic = partial(_judge_bend, rule=partial(_place, margin=_NEARLY))
+straight = partial(_judge_bend, rule=partial(_place, margin=_NEARLY, two_sided=True))
+convex = partial(_judge_bend, rule=_is_convex)
 
 
 # orders over all settings
@@ -478,7 +446,7 @@ def published_order(evidence: Evidence, order: Sequence[tuple[str, str]]) -> Jud
     part = "all of it" if known == len(order) else f"{known} of {len(order)}"
     matrix = f"The published matrix supports {part}."
     if measured.verdict != UNTESTED:
-        return measured._replace(why=f"{matrix} In our games: {measured.why}")
+        return measured._replace(why=f"{matrix} In our games: {measured.why}", test="lower")
     numbers = [
         {"policy": one, "other": other, "published": PUBLISHED.entry(one, other)}
         for one, other in order
@@ -486,21 +454,14 @@ def published_order(evidence: Evidence, order: Sequence[tuple[str, str]]) -> Jud
     slugs = {slug for two in order for slug in two if slug not in evidence.result.policies}
     absent = ", ".join(sorted(map(format_short_label, slugs)))
     why = f"{matrix} There are no games of our own to check it: {absent} did not play."
-    test = "Read off the published matrix (Figure 2)."
-    return Judgement(numbers, test, all_of(findings), why)
-
-
-_DOMINANT = (
-    "log(1 + regret) paired by setting and repetition, every setting with equal weight;"
-    " sign-flip test, 5%, Holm's correction over all pairs. The mean is counted by settings."
-)
+    return Judgement(numbers, all_of(findings), why)
 
 
 def dominant(evidence: Evidence, slugs: Sequence[str]) -> Judgement:
     """Judge whether the first policy loses less than all others, over all settings."""
     names = [slug for slug in dict.fromkeys(slugs) if slug in evidence.result.policies]
     if slugs[0] not in names or len(names) < 2:
-        return untested(_DOMINANT, "There are not two of these policies in the result.")
+        return untested("There are not two of these policies in the result.")
     table = measure_dominance(evidence.result, names)
     numbers = [
         {
@@ -523,4 +484,4 @@ def dominant(evidence: Evidence, slugs: Sequence[str]) -> Judgement:
         why += (
             f" On some settings its mean is significantly higher than that of {', '.join(higher)}."
         )
-    return Judgement(numbers, _DOMINANT, all_of(findings), why)
+    return Judgement(numbers, all_of(findings), why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,6 @@ Row = dict[str, Any]
 
 _ALLOWED = 0.01
 _OMEGA = "omega-ucb"
-_BOUNDS = (
-    "10,000 random pairs of Bernoulli arms for each sample size, errors of the published script"
-    " corrected. Too tight: the 95% interval of the share of violations lies above 1%. Valid: it"
-    " ends at 1% or below. Loose: valid, and the median of bound over ratio is above that of ω."
-)
 
 
 def judge_united_bounds(evidence: Evidence) -> Judgement:
@@ -44,7 +39,7 @@ def judge_united_bounds(evidence: Evidence) -> Judgement:
 def judge_composite_bounds(evidence: Evidence) -> Judgement:
     """Judge m-UCB."""
     rows = _correct(evidence, bound="m-ucb")
-    findings = [FOR if _is_loose(evidence, row) else AGAINST for row in rows]
+    findings = [_finding(_is_loose(evidence, row)) for row in rows]
     loose = [_looseness(evidence, row) for row in rows]
     why = (
         f"m-UCB's bound is violated in {_violations(rows, 'm-ucb')} of cases and {min(loose):.2f}"
@@ -56,7 +51,7 @@ def judge_composite_bounds(evidence: Evidence) -> Judgement:
 def judge_hybrid_bounds(evidence: Evidence) -> Judgement:
     """Judge c-UCB and Budget-UCB."""
     rows = _correct(evidence, type="h")
-    findings = [FOR if _tight(r) == FOR or _is_loose(evidence, r) else AGAINST for r in rows]
+    findings = [_finding(_tight(r) == FOR or _is_loose(evidence, r)) for r in rows]
     parts = []
     for bound in ("c-ucb", "budget-ucb"):
         mine = _correct(evidence, bound=bound)
@@ -82,7 +77,7 @@ def judge_omega_validity(evidence: Evidence) -> Judgement:
 def judge_omega_tightness(evidence: Evidence) -> Judgement:
     """Judge how tight ω's own bound is among the valid ones."""
     rows = [r for r in _correct(evidence) if r["bound"] != _OMEGA and _tight(r) != FOR]
-    findings = [FOR if _looseness(evidence, row) > 1.0 else AGAINST for row in rows]
+    findings = [_finding(_looseness(evidence, row) > 1.0) for row in rows]
     tighter = sorted({str(r["bound"]) for r, f in zip(rows, findings, strict=True) if f == AGAINST})
     why = (
         f"Among the other valid bounds, ω's is tighter in {findings.count(FOR)} of"
@@ -96,7 +91,7 @@ def judge_omega_tightness(evidence: Evidence) -> Judgement:
 def judge_invalid_bounds(evidence: Evidence) -> Judgement:
     """Judge issue (i3): the lower bound of a cost reaches 0."""
     rows = _correct(evidence, bound="m-ucb")
-    findings = [FOR if row["infinite"] > _free(row) else AGAINST for row in rows]
+    findings = [_finding(row["infinite"] > _free(row)) for row in rows]
     shares = [f"{row['infinite']:.1%} with {row['samples']:,} samples" for row in rows]
     why = f"m-UCB's bound is infinite in {', '.join(shares)}."
     if all(row["infinite"] <= _free(row) for row in _correct(evidence, bound=_OMEGA)):
@@ -104,9 +99,13 @@ def judge_invalid_bounds(evidence: Evidence) -> Judgement:
     return _judge_bounds(rows, findings, why)
 
 
+def _finding(right: bool) -> str:
+    return FOR if right else AGAINST
+
+
 def _judge_bounds(rows: list[Row], findings: list[str], why: str) -> Judgement:
     numbers = [{**row, "finding": f} for row, f in zip(rows, findings, strict=True)]
-    return Judgement(numbers, _BOUNDS, all_of(findings), why)
+    return Judgement(numbers, all_of(findings), why)
 
 
 def _correct(evidence: Evidence, **wanted: Any) -> list[Row]:
@@ -151,15 +150,13 @@ def judge_example_values(_: Evidence) -> Judgement:
     one, two = rows = example_2()
     columns = (("m_ucb_paper", "m_ucb"), ("omega_paper", "omega_at_bound"))
     right = [_is_rounded(row[paper], row[ours]) for row in rows for paper, ours in columns]
-    verdict = criteria.HOLDS if all(right) else criteria.DEPENDS if any(right) else criteria.FAILS
     why = (
         f"{sum(right)} of 4 are right. m-UCB's formula gives {one['m_ucb']:.2f} for arm 1, not"
         f" {one['m_ucb_paper']}, and {two['m_ucb']:.1f} for arm 2; ω-UCB's gives"
         f" {one['omega_at_bound']:.2f} and {two['omega_at_bound']:.2f} at the level of Theorem 3,"
         f" {one['omega_policy']:.2f} and {two['omega_policy']:.2f} as the policy computes it."
     )
-    test = "Computed from the formulas; right means equal after rounding."
-    return Judgement(rows, test, verdict, why)
+    return Judgement(rows, all_of([_finding(each) for each in right]), why)
 
 
 def judge_example_choice(_: Evidence) -> Judgement:
@@ -167,18 +164,11 @@ def judge_example_choice(_: Evidence) -> Judgement:
     one, two = rows = example_2()
     wrong = two["m_ucb"] > one["m_ucb"]
     right = all(one[key] > two[key] for key in ("omega_policy", "omega_at_bound"))
-    verdict = (
-        criteria.HOLDS
-        if wrong and right
-        else criteria.DEPENDS
-        if wrong or right
-        else criteria.FAILS
-    )
     why = (
         f"m-UCB's index is {one['m_ucb']:.2f} for arm 1 and {two['m_ucb']:.2f} for arm 2, ω-UCB's"
         f" {one['omega_policy']:.2f} and {two['omega_policy']:.2f}."
     )
-    return Judgement(rows, "Computed from the formulas.", verdict, why)
+    return Judgement(rows, all_of([_finding(wrong), _finding(right)]), why)
 
 
 def _is_rounded(printed: float, exact: float) -> bool:
@@ -187,79 +177,65 @@ def _is_rounded(printed: float, exact: float) -> bool:
 
 # the file of ads
 
-_NO_FILE = "The file of ads was not given."
-_COUNTED = "Counted in the file of ads, after leaving out unusable lines."
+_NO_FILE = criteria.untested("The file of ads was not given.")
 _EXAMPLE = 33  # arms of the campaign that the paper draws
-Finding = tuple[Any, str, str]  # numbers, verdict and explanation
 
 
-def _on_ads(test: str) -> Callable[[Callable[[Ads], Finding]], Callable[[Evidence], Judgement]]:
-    """Turn a rule on the ads into one on the evidence, which may lack the file."""
-
-    def wrap(rule: Callable[[Ads], Finding]) -> Callable[[Evidence], Judgement]:
-        def judge(evidence: Evidence) -> Judgement:
-            if evidence.ads is None:
-                return criteria.untested(test, _NO_FILE)
-            numbers, verdict, why = rule(evidence.ads)
-            return Judgement(numbers, test, verdict, why)
-
-        judge.__doc__ = rule.__doc__
-        return judge
-
-    return wrap
-
-
-@_on_ads(_COUNTED)
-def judge_campaigns(ads: Ads) -> Finding:
+def judge_campaigns(evidence: Evidence) -> Judgement:
     """Judge whether there are 19 campaigns by gender and age."""
-    plain = len({key[1:] for key in ads.key})
-    full = len({*ads.key})
+    if evidence.ads is None:
+        return _NO_FILE
+    plain = len({key[1:] for key in evidence.ads.key})
+    full = len({*evidence.ads.key})
     verdict = criteria.HOLDS if plain == 19 else criteria.DEPENDS if full == 19 else criteria.FAILS
     why = (
         f"Gender and age alone give {plain} groups; campaign, gender and age give {full}, which is"
         " what the authors' code does."
     )
-    return {"by_gender_and_age": plain, "by_campaign_gender_and_age": full}, verdict, why
+    numbers = {"by_gender_and_age": plain, "by_campaign_gender_and_age": full}
+    return Judgement(numbers, verdict, why)
 
 
-@_on_ads(_COUNTED)
-def judge_arm_counts(ads: Ads) -> Finding:
+def judge_arm_counts(evidence: Evidence) -> Judgement:
     """Judge whether campaigns have 2 to 93, or 2 to 97, ads."""
-    sizes = sorted(campaign.arms for campaign in ads.campaigns())
+    if evidence.ads is None:
+        return _NO_FILE
+    sizes = sorted(campaign.arms for campaign in evidence.ads.campaigns())
     found = (sizes[0], sizes[-1])
     claimed = {"the text": (2, 93), "the table": (2, 97)}
     right = [where for where, range_ in claimed.items() if range_ == found]
-    verdict = criteria.HOLDS if len(right) == 2 else criteria.DEPENDS if right else criteria.FAILS
     who = f"{' and '.join(right)} is right" if right else "neither is right"
-    return {"arms": sizes}, verdict, f"Campaigns have {found[0]} to {found[1]} ads: {who}."
+    verdict = all_of([_finding(range_ == found) for range_ in claimed.values()])
+    why = f"Campaigns have {found[0]} to {found[1]} ads: {who}."
+    return Judgement({"arms": sizes}, verdict, why)
 
 
-@_on_ads(_COUNTED)
-def judge_ages(ads: Ads) -> Finding:
+def judge_ages(evidence: Evidence) -> Judgement:
     """Judge the age categories."""
-    found = sorted({key[1] for key in ads.key})
+    if evidence.ads is None:
+        return _NO_FILE
+    found = sorted({key[1] for key in evidence.ads.key})
     right = {"30-34", "34-39", "40-44", "45-49"} == {*found}
     why = f"The file has {', '.join(found)}" + ("." if right else ": 34-39 is a slip for 35-39.")
-    numbers = {"ages": found, "genders": sorted({key[2] for key in ads.key})}
-    return numbers, criteria.HOLDS if right else criteria.FAILS, why
+    numbers = {"ages": found, "genders": sorted({key[2] for key in evidence.ads.key})}
+    return Judgement(numbers, all_of([_finding(right)]), why)
 
 
-@_on_ads("Share of mean costs above 1/2, binomial test against 1/2, Holm's correction.")
-def judge_costs(ads: Ads) -> Finding:
+def judge_costs(evidence: Evidence) -> Judgement:
     """Judge whether more than half of the mean costs are above 1/2."""
+    if evidence.ads is None:
+        return _NO_FILE
     return _judge_shares(
-        [_share(name, cost > 0.5, 0.5, "above 1/2") for name, _, cost in _samples(ads)]
+        [_share(name, cost > 0.5, 0.5, "above 1/2") for name, _, cost in _samples(evidence.ads)]
     )
 
 
-@_on_ads(
-    "Share of mean rewards in the lowest and in the highest quarter of [0, 1], binomial test"
-    " against 1/4, Holm's correction."
-)
-def judge_rewards(ads: Ads) -> Finding:
+def judge_rewards(evidence: Evidence) -> Judgement:
     """Judge whether both outer quarters hold more than a quarter of the mean rewards."""
+    if evidence.ads is None:
+        return _NO_FILE
     rows = []
-    for name, reward, _ in _samples(ads):
+    for name, reward, _ in _samples(evidence.ads):
         rows.append(_share(name, reward < 0.25, 0.25, "below 1/4"))
         rows.append(_share(name, reward > 0.75, 0.25, "above 3/4"))
     return _judge_shares(rows)
@@ -287,7 +263,7 @@ def _share(name: str, inside: Any, expected: float, where: str) -> Row:
     }
 
 
-def _judge_shares(rows: Sequence[Row]) -> Finding:
+def _judge_shares(rows: Sequence[Row]) -> Judgement:
     numbers = []
     for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
         more = row["share"] > row["if_uniform"]
@@ -295,5 +271,5 @@ def _judge_shares(rows: Sequence[Row]) -> Finding:
         numbers.append({**row, "p": float(p), "finding": finding})
     shown = [f"{r['share']:.0%} of {r['of']} lie {r['where']}" for r in numbers]
     base = " and ".join(sorted({f"{r['if_uniform']:.0%}" for r in numbers}))
-    verdict = all_of([str(row["finding"]) for row in numbers])
-    return numbers, verdict, f"{'; '.join(shown)} (uniform means: {base})."
+    why = f"{'; '.join(shown)} (uniform means: {base})."
+    return Judgement(numbers, all_of([str(row["finding"]) for row in numbers]), why)
