@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import types
 import typing
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
 
 import msgspec
@@ -16,23 +18,13 @@ from bursar.service.routes import OPERATIONS
 from bursar.service.schemas import ProblemBody
 from bursar.version import __version__
 
+_TEXTS = tomllib.loads(files(__package__).joinpath("openapi.toml").read_text(encoding="utf-8"))
 _REF = "#/components/schemas/{name}"
 _KEYED = ("unauthenticated", "forbidden")
 _EVERY = ("malformed", "invalid", "bad-host", "rate-limited", "internal", "storage-unavailable",
           "storage-in-use", "corrupt-ledger")  # fmt: skip
 _BODY = ("too-large", "unsupported-media-type")
-_PATH_DESCRIPTIONS = {
-    "campaign": "Name of a campaign",
-    "id": "Id of a decision",
-    "arm": "Key of an arm",
-    "key": "Id of a key",
-}
-_STATUS_DESCRIPTIONS = {200: "Success", 201: "Created"}
-_EVENT = {"id": {"type": "string"}, "event": {"type": "string"}, "data": {"type": "string"}}
-_MEDIA_SCHEMAS = {
-    "text/plain": {"type": "string"},
-    "text/event-stream": {"type": "object", "properties": _EVENT},  # of one event
-}
+_NAME = {"type": "string", "minLength": 1, "maxLength": 128}
 
 
 def make_document() -> dict[str, Any]:
@@ -41,26 +33,12 @@ def make_document() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for one in OPERATIONS:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "bursar",
-            "version": __version__,
-            "summary": "Campaigns that spend a budget where it earns most",
-            "description": "Money is decimal text. Every error is a problem as in RFC 9457, with a"
-            " `code` that programs can compare. Asks and outcomes with the caller's ids are"
-            " idempotent.",
-            "license": {"name": "MIT", "identifier": "MIT"},
-        },
-        "servers": [{"url": "/"}],
+    document: dict[str, Any] = _TEXTS["document"]
+    return document | {
+        "info": document["info"] | {"version": __version__},
         "paths": paths,
-        "components": {
-            "schemas": schemas.components(),
-            "responses": _problems(),
-            "securitySchemes": {
-                "key": {"type": "http", "scheme": "bearer", "bearerFormat": "bursar_ID_SECRET"}
-            },
-        },
+        "components": document["components"]
+        | {"schemas": schemas.components(), "responses": _problems()},
     }
 
 
@@ -102,10 +80,9 @@ def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:
 
 def _parameters(one: Operation) -> Iterator[dict[str, Any]]:
     for name in re.findall(r"{(\w+)}", one.path):
-        schema: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 128}
-        yield _parameter("path", name, _PATH_DESCRIPTIONS[name], schema, required=True)
+        yield _parameter("path", name, _TEXTS["path"][name], _NAME, required=True)
     for header in one.headers:
-        yield _parameter("header", *header)
+        yield _parameter("header", **_TEXTS["header"][header])
     if one.takes is not None and not one.takes_body:
         for field in msgspec.structs.fields(one.takes):
             schema = msgspec.json.schema(field.type)
@@ -130,21 +107,19 @@ def _responses(one: Operation, schemas: _Schemas) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for status, kind in sorted(one.gives.items()):
         answer = found[str(status)] = {
-            "description": _STATUS_DESCRIPTIONS[status],
+            "description": _TEXTS["status"][str(status)],
             "content": _content(kind, schemas),
         }
         if one.response_headers:
             answer["headers"] = {
-                name: {"description": description, "schema": {"type": "string"}}
-                for name, description in one.response_headers.items()
+                name: {"description": _TEXTS["response_header"][name], "schema": {"type": "string"}}
+                for name in one.response_headers
             }
-        links = {
-            link.to: {"operationId": link.to, "parameters": dict(link.parameters)}
-            for link in one.links
-            if link.status == status
-        }
-        if links:
-            answer["links"] = links
+        if status == 201 and one.name in _TEXTS["link"]:
+            answer["links"] = {
+                name: {"operationId": name, "parameters": parameters}
+                for name, parameters in _TEXTS["link"][one.name].items()
+            }
     codes = {*_EVERY, *one.codes, *(_KEYED if one.scope else ()), *(_BODY * one.takes_body)}
     if "{campaign}" in one.path:
         codes.add("unknown-campaign")
@@ -162,7 +137,7 @@ def _responses(one: Operation, schemas: _Schemas) -> dict[str, Any]:
 def _content(kind: Any, schemas: _Schemas) -> dict[str, Any]:
     if not isinstance(kind, str):
         return {"application/json": {"schema": schemas.refer(kind)}}
-    return {media: {"schema": _MEDIA_SCHEMAS.get(media, {})} for media in kind.split(", ")}
+    return {media: {"schema": _TEXTS["media"].get(media, {})} for media in kind.split(", ")}
 
 
 def _problems() -> dict[str, Any]:

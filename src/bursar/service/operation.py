@@ -9,7 +9,7 @@ takes 5 µs per request (Litestar 32, FastAPI 60).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_type_hints
@@ -20,13 +20,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bursar.service.auth import require
-from bursar.service.requests import (
-    HeaderParameter,
-    read_body,
-    read_query,
-    request_author,
-    resolve_decision,
-)
+from bursar.service.requests import read_body, read_query, request_author, resolve_decision
 from bursar.service.responses import BytesResponse, HTTPProblem, problem_response
 
 if TYPE_CHECKING:
@@ -64,15 +58,6 @@ Handler = Callable[[Call[Any]], Awaitable[ASGIApp]]
 H = TypeVar("H", bound=Handler)
 
 
-@dataclass(frozen=True)
-class OperationLink:
-    """A link of OpenAPI: an operation, and which of its parameters a response contains."""
-
-    to: str
-    parameters: Mapping[str, str]
-    status: int = 201
-
-
 @dataclass(frozen=True, kw_only=True)
 class Operation:
     """What a method of an address does."""
@@ -86,9 +71,8 @@ class Operation:
     gives: Mapping[int, Any]  # types of responses by status; a media type if they are not JSON
     takes: Any = None  # struct of the body (POST, PATCH) or of the query (other methods)
     codes: tuple[str, ...] = ()  # of its problems, in addition to those of all operations
-    headers: tuple[HeaderParameter, ...] = ()  # that it reads
-    links: tuple[OperationLink, ...] = ()
-    response_headers: Mapping[str, str] = field(default_factory=dict)  # with descriptions
+    headers: tuple[str, ...] = ()  # that it reads, as openapi.toml names them
+    response_headers: tuple[str, ...] = ()
 
     @property
     def takes_body(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -114,34 +114,6 @@ def _describe_expected(kind: Any, reason: str) -> str:
     for name, word in words.items():
         expected = expected.replace(name, word)
     return expected or f"valid ({reason})"
-
-
-class HeaderParameter(NamedTuple):
-    """A request header as OpenAPI describes it."""
-
-    name: str
-    description: str
-    schema: dict[str, Any]
-    required: bool = False
-
-
-_VERSION = {"type": "string", "examples": ['"7"', "*"], "pattern": r'^("\d+"|\*)$'}
-IF_MATCH = HeaderParameter(
-    "If-Match", "Change the campaign only if this is still its version", _VERSION
-)
-IF_MATCH_REQUIRED = HeaderParameter(
-    "If-Match", "The version of the campaign to change, or * for any", _VERSION, required=True
-)
-IDEMPOTENCY_KEY = HeaderParameter(
-    "Idempotency-Key",
-    "An id chosen by the caller; repeating it returns the same decision",
-    {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"},
-)
-REQUEST_TIMEOUT = HeaderParameter(
-    "Request-Timeout",
-    "Seconds after which the call is dropped if it is still queued",
-    {"type": "number", "exclusiveMinimum": 0, "maximum": 3600},
-)
 
 
 def header(request: Request, name: bytes) -> str | None:

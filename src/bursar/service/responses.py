@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from importlib.resources import files
+from typing import Any
 
 import msgspec
 from starlette.types import Receive, Scope, Send
@@ -41,23 +42,8 @@ def json_response(value: Any, status: int = 200, *headers: tuple[bytes, bytes]) 
     return BytesResponse(status, encode(value), (JSON, *headers))
 
 
-class ProblemKind(NamedTuple):
-    """A kind of problem.
-
-    Attributes
-    ----------
-    status : int
-        Status of the response.
-    title : str
-        A short description.
-    retryable : bool
-        Whether the same call may succeed later.
-    wait : float or None
-        Seconds of the header Retry-After. Others get none, so that HTTP libraries that retry by
-        themselves do not overload the service.
-    message : str
-        Replaces the message of the error, which contains paths and addresses and is only logged.
-    """
+class ProblemKind(msgspec.Struct, frozen=True):
+    """A kind of problem; ``problems.toml`` describes the fields."""
 
     status: int
     title: str
@@ -66,62 +52,10 @@ class ProblemKind(NamedTuple):
     message: str = ""
 
 
-PROBLEM_KINDS: dict[str, ProblemKind] = {
-    "malformed": ProblemKind(400, "Malformed request"),
-    "unauthenticated": ProblemKind(401, "Key missing or unknown"),
-    "forbidden": ProblemKind(403, "Not allowed for this key"),
-    "not-found": ProblemKind(404, "Unknown address"),
-    "unknown-campaign": ProblemKind(404, "Unknown campaign"),
-    "decision-unknown": ProblemKind(404, "Unknown decision"),
-    "unknown-arm": ProblemKind(404, "Unknown arm"),
-    "unknown-key": ProblemKind(404, "Unknown key"),
-    "method-not-allowed": ProblemKind(405, "Method not allowed"),
-    "budget-exhausted": ProblemKind(409, "Budget exhausted"),
-    "not-active": ProblemKind(409, "Campaign not active"),
-    "policy-error": ProblemKind(409, "The policy failed"),
-    "outcome-conflict": ProblemKind(409, "A different outcome is already recorded"),
-    "campaign-exists": ProblemKind(409, "A different campaign has this name"),
-    "ambiguous-decision": ProblemKind(409, "Several campaigns have this decision"),
-    "stale-version": ProblemKind(412, "Changed since that version"),
-    "too-large": ProblemKind(413, "Body too large"),
-    "unsupported-media-type": ProblemKind(415, "Body must be JSON"),
-    "bad-host": ProblemKind(421, "Unknown host name"),
-    "invalid": ProblemKind(422, "Invalid value"),
-    "idempotency-mismatch": ProblemKind(422, "The id belongs to a different ask"),
-    "error": ProblemKind(422, "Not possible"),
-    "precondition-required": ProblemKind(428, "If-Match required"),
-    "too-many-open": ProblemKind(429, "Too many open decisions", True, 1.0),
-    "rate-limited": ProblemKind(429, "Too many requests", True, 1.0),
-    "internal": ProblemKind(
-        500, "Internal error", message="internal error; quote the request id to the operator"
-    ),
-    "missing-extra": ProblemKind(501, "Not installed"),
-    "overloaded": ProblemKind(503, "Overloaded", True, 1.0),
-    "deadline-passed": ProblemKind(503, "Deadline passed", True),
-    "stopping": ProblemKind(503, "Stopping", True),
-    "storage-unavailable": ProblemKind(
-        503,
-        "Storage unavailable",
-        True,
-        message="the ledger is not available; nothing was written, try again",
-    ),
-    "storage-in-use": ProblemKind(
-        503,
-        "Storage in use",
-        True,
-        message="another program uses the ledger; nothing was written, try again",
-    ),
-    "corrupt-ledger": ProblemKind(
-        503,
-        "Ledger damaged",
-        message="the ledger is damaged; nothing was written, the operator must repair it",
-    ),
-    "newer-schema": ProblemKind(
-        503,
-        "Ledger of a newer version",
-        message="a newer bursar has written the ledger; the operator must update this one",
-    ),
-}
+PROBLEM_KINDS = msgspec.toml.decode(
+    files(__package__).joinpath("problems.toml").read_bytes(), type=dict[str, ProblemKind]
+)
+"""All kinds of problems by code."""
 
 _LOG = logging.getLogger("bursar.service")
 _MEDIA = (b"content-type", b"application/problem+json")

@@ -13,28 +13,20 @@ from bursar.errors import CorruptLedger, InvalidInput, NewerSchema
 from bursar.formatting import to_plain
 from bursar.service import schemas
 from bursar.service.auth import require
-from bursar.service.operation import CAMPAIGN, Call, H, OperationLink, operation
-from bursar.service.requests import IF_MATCH, IF_MATCH_REQUIRED, request_version
+from bursar.service.operation import CAMPAIGN, Call, H, operation
+from bursar.service.requests import request_version
 from bursar.service.responses import BytesResponse, json_response
 
 if TYPE_CHECKING:
     from bursar.service.service import Service
 
-_ETAG = {"ETag": "Version of the campaign, for If-Match"}
 _ARM_CODES = ("unknown-arm", "stale-version")
-_ARM_LINK = OperationLink(
-    "changeArm", {"campaign": "$request.path.campaign", "arm": "$response.body#/key"}
-)
-_CAMPAIGN_LINKS = tuple(
-    OperationLink(name, {"campaign": "$response.body#/name"}) for name in ("ask", "showCampaign")
-)
 _NOT_RULES = frozenset(("name", "budget", "arms", "by"))
 
 
 @operation(
     "POST", "/v1/campaigns", "admin", {201: schemas.CampaignBody, 200: schemas.CampaignBody},
-    codes=("campaign-exists",), links=_CAMPAIGN_LINKS,
-    response_headers=_ETAG | {"Location": "Address of the campaign"},
+    codes=("campaign-exists",), response_headers=("ETag", "Location"),
 )  # fmt: skip
 async def create_campaign(call: Call[schemas.NewCampaignRequest]) -> BytesResponse:
     """Create a campaign; repeating the call returns it with status 200."""
@@ -83,7 +75,7 @@ def _find_statuses(service: Service, names: list[str]) -> tuple[list[dict[str, A
     return found, damaged
 
 
-@operation("GET", CAMPAIGN, "read", schemas.CampaignBody, response_headers=_ETAG)
+@operation("GET", CAMPAIGN, "read", schemas.CampaignBody, response_headers=("ETag",))
 async def show_campaign(call: Call[Any]) -> BytesResponse:
     """Return a campaign: its money, its rules and its alarms."""
     service, name = call.service, call.campaign
@@ -91,7 +83,7 @@ async def show_campaign(call: Call[Any]) -> BytesResponse:
     return json_response(body, 200, _etag(body))
 
 
-@operation("GET", f"{CAMPAIGN}/state", "read", schemas.StatusBody, response_headers=_ETAG)
+@operation("GET", f"{CAMPAIGN}/state", "read", schemas.StatusBody, response_headers=("ETag",))
 async def show_state(call: Call[None]) -> BytesResponse:
     """Return the status of a campaign, which is cheaper than all of it."""
     campaign = await call.open_campaign()
@@ -109,8 +101,8 @@ def _etag(body: dict[str, Any]) -> tuple[bytes, bytes]:
 
 
 @operation(
-    "PATCH", CAMPAIGN, "admin", schemas.CampaignBody, headers=(IF_MATCH_REQUIRED,),
-    response_headers=_ETAG, codes=("unknown-arm", "stale-version", "precondition-required"),
+    "PATCH", CAMPAIGN, "admin", schemas.CampaignBody, headers=("if_match_required",),
+    response_headers=("ETag",), codes=("unknown-arm", "stale-version", "precondition-required"),
 )  # fmt: skip
 async def change_campaign(call: Call[schemas.ChangeRequest]) -> BytesResponse:
     """Change budget and caps together if the caller knows the newest version."""
@@ -125,7 +117,7 @@ async def change_campaign(call: Call[schemas.ChangeRequest]) -> BytesResponse:
 def _action(word: str) -> Callable[[H], H]:
     return operation(
         "POST", f"{CAMPAIGN}:{word}", "admin", schemas.CampaignBody,
-        codes=("stale-version", "not-active"), headers=(IF_MATCH,), response_headers=_ETAG,
+        codes=("stale-version", "not-active"), headers=("if_match",), response_headers=("ETag",),
     )  # fmt: skip
 
 
@@ -166,7 +158,7 @@ async def list_arms(call: Call[None]) -> BytesResponse:
 
 @operation(
     "POST", f"{CAMPAIGN}/arms", "admin", {201: schemas.ArmBody}, codes=_ARM_CODES,
-    headers=(IF_MATCH,), links=(_ARM_LINK,),
+    headers=("if_match",),
 )  # fmt: skip
 async def add_arm(call: Call[schemas.NewArmRequest]) -> BytesResponse:
     """Add an arm."""
@@ -177,7 +169,7 @@ async def add_arm(call: Call[schemas.NewArmRequest]) -> BytesResponse:
 
 @operation(
     "PATCH", f"{CAMPAIGN}/arms/{{arm}}", "admin", schemas.ArmBody, codes=_ARM_CODES,
-    headers=(IF_MATCH,),
+    headers=("if_match",),
 )  # fmt: skip
 async def change_arm(call: Call[schemas.ArmChangeRequest]) -> BytesResponse:
     """Pause an arm, or let it be chosen again."""
@@ -191,7 +183,7 @@ async def change_arm(call: Call[schemas.ArmChangeRequest]) -> BytesResponse:
 
 @operation(
     "DELETE", f"{CAMPAIGN}/arms/{{arm}}", "admin", schemas.ArmBody, codes=_ARM_CODES,
-    headers=(IF_MATCH,),
+    headers=("if_match",),
 )  # fmt: skip
 async def retire_arm(call: Call[schemas.AuthorQuery]) -> BytesResponse:
     """Never choose an arm again; repeating the call changes nothing."""

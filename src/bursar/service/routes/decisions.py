@@ -15,10 +15,8 @@ from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, InvalidInput
 from bursar.service import schemas
 from bursar.service.auth import require
-from bursar.service.operation import CAMPAIGN, Call, H, OperationLink, camel_case, operation
+from bursar.service.operation import CAMPAIGN, Call, H, camel_case, operation
 from bursar.service.requests import (
-    IDEMPOTENCY_KEY,
-    REQUEST_TIMEOUT,
     check_id,
     header,
     only_campaign,
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
 _NEW = (JSON,)
 _REPLAYED = (JSON, (b"idempotency-replayed", b"true"))
-_REPLAYED_HEADER = {"Idempotency-Replayed": "true if the call repeats an earlier one"}
 _QUEUED = ("overloaded", "deadline-passed", "stopping")
 _MOST = 1000  # decisions that one call may end
 _ASK_CODES = (
@@ -40,15 +37,11 @@ _ASK_CODES = (
     "policy-error", *_QUEUED,
 )  # fmt: skip
 _GRANT = schemas.DecisionBody | schemas.DecisionPage
-_GRANT_LINKS = tuple(
-    OperationLink(name, {"id": "$response.body#/id"}) for name in ("tell", "void", "showDecision")
-)
 
 
 @operation(
     "POST", f"{CAMPAIGN}/decisions", "ask", {201: _GRANT, 200: _GRANT}, codes=_ASK_CODES,
-    headers=(IDEMPOTENCY_KEY, REQUEST_TIMEOUT), links=_GRANT_LINKS,
-    response_headers=_REPLAYED_HEADER,
+    headers=("idempotency_key", "request_timeout"), response_headers=("Idempotency-Replayed",),
 )  # fmt: skip
 async def ask(call: Call[schemas.AskRequest]) -> BytesResponse:
     """Ask which arm to play, or for n decisions at once; their money is held."""
@@ -123,7 +116,7 @@ def _decision_operation(
 def _outcome_operation(action: str, scope: str) -> Callable[[H], H]:
     return _decision_operation(
         "POST", f"/{action}", scope, schemas.DecisionBody,
-        headers=(REQUEST_TIMEOUT,), response_headers=_REPLAYED_HEADER,
+        headers=("request_timeout",), response_headers=("Idempotency-Replayed",),
         codes=("decision-unknown", "outcome-conflict", *_QUEUED),
     )  # fmt: skip
 
@@ -212,7 +205,7 @@ async def show_decision(call: Call[schemas.WhyQuery]) -> BytesResponse:
 
 @operation(
     "POST", "/v1/outcomes:batch", "tell", schemas.BatchResults, codes=_QUEUED,
-    headers=(REQUEST_TIMEOUT,),
+    headers=("request_timeout",),
 )  # fmt: skip
 async def tell_many(call: Call[schemas.OutcomesRequest]) -> BytesResponse:
     """Record many outcomes; each succeeds or fails alone, in one commit for each campaign."""
@@ -256,7 +249,7 @@ def _find_all(campaign: Campaign, after: int, limit: int) -> tuple[list[Decision
 
 @operation(
     "POST", f"{CAMPAIGN}/decisions:void", "admin", schemas.BatchResults, codes=_QUEUED,
-    headers=(REQUEST_TIMEOUT,),
+    headers=("request_timeout",),
 )  # fmt: skip
 async def void_many(call: Call[schemas.VoidManyRequest]) -> BytesResponse:
     """Release the holds of many decisions: of those given, or of all that are older than given."""

@@ -7,7 +7,7 @@ import msgspec
 from bursar.service import schemas
 from bursar.service.auth import check_grant
 from bursar.service.keys import Key, new_key
-from bursar.service.operation import Call, OperationLink, operation
+from bursar.service.operation import Call, operation
 from bursar.service.responses import BytesResponse, json_response
 
 
@@ -18,10 +18,7 @@ async def list_keys(call: Call[None]) -> BytesResponse:
     return json_response({"keys": [one.as_dict() for one in found if call.key.covers(one)]})
 
 
-@operation(
-    "POST", "/v1/keys", "keys", {201: schemas.NewKeyBody},
-    links=(OperationLink("revokeKey", {"key": "$response.body#/id"}),),
-)  # fmt: skip
+@operation("POST", "/v1/keys", "keys", {201: schemas.NewKeyBody})
 async def create_key(call: Call[schemas.NewKeyRequest]) -> BytesResponse:
     """Create a key; its token cannot be shown again."""
     fields = msgspec.structs.asdict(call.given)
