@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, cast
@@ -84,7 +84,8 @@ class ReplayEstimate:
     budget : float
         The budget of the policy.
     spend : float
-        The spend that ``reward`` belongs to: the budget, or the part of it that the log reaches.
+        The spend that ``reward`` belongs to: the budget, or the part of it that the log reaches; 0
+        if the log cannot tell.
     reward, ratio, spent : Estimate or None
         Expected total reward, reward per cost and spend; None if the log cannot tell.
     single : Estimate or None
@@ -104,16 +105,16 @@ class ReplayEstimate:
     policy: str
     method: Literal["replay", "weights"]
     budget: float
-    spend: float
-    reward: Estimate | None
-    single: Estimate | None
-    ratio: Estimate | None
-    spent: Estimate | None
+    spend: float = 0.0
+    reward: Estimate | None = None
+    single: Estimate | None = None
+    ratio: Estimate | None = None
+    spent: Estimate | None = None
     plays: float
     rows: float
-    logged: float | None
-    passes: int
-    waited_for: str
+    logged: float | None = None
+    passes: int = 0
+    waited_for: str = ""
     level: float
 
     @property
@@ -211,73 +212,60 @@ def estimate_policies(
     budget = knowledge.budget
     played = play([(policy, budget) for policy in policies])
     reaches = [_find_reach(np.concatenate(both), rows, budget) for both in played]
-    short = [j for j, reach in enumerate(reaches) if reach.spend < budget and reach.is_enough]
-    again = play([(policies[j], reaches[j].spend) for j in short])
+    short = [j for j, (spend, _) in enumerate(reaches) if 0.0 < spend < budget]
+    again = play([(policies[j], reaches[j][0]) for j in short])
     for j, both in zip(short, again, strict=True):
         played[j] = both
-    return [
-        _summarize(log, str(policy), reach, both, budget, level)
-        for policy, reach, both in zip(policies, reaches, played, strict=True)
-    ]
+    found = []
+    for policy, (spend, waited_for), both in zip(policies, reaches, played, strict=True):
+        estimate = ReplayEstimate(
+            policy=str(policy),
+            method="replay",
+            budget=budget,
+            spend=spend,
+            plays=float(both[0][:, PLAYS].mean()),
+            rows=float(both[0][:, ROWS].mean()),
+            passes=sum(map(len, both)),
+            waited_for=waited_for,
+            level=level,
+        )
+        found.append(_add_rewards(estimate, log, *both) if spend else estimate)
+    return found
 
 
-class _Reach(NamedTuple):
-    """How far the passes of a policy reached."""
-
-    spend: float
-    is_enough: bool
-    waited_for: str
-
-
-def _find_reach(passes: Floats, rows: Support, budget: float) -> _Reach:
-    """Return the spend that all but one in a hundred passes reach.
+def _find_reach(passes: Floats, rows: Support, budget: float) -> tuple[float, str]:
+    """Return the spend that all but one in a hundred passes reach, and the arm most waited for.
 
     Averaging only over passes that reached further would select the fortunate ones. The few that
-    end before count with what they had earned, which is too little by less than a hundredth.
+    end before count with what they had earned, which is too little by less than a hundredth. The
+    spend is 0 if too many passes end before each arm was played.
     """
     is_waiting = passes[:, WAITING] >= 0.0
     waiting = passes[is_waiting]
     if not waiting.size:
-        return _Reach(budget, True, "")
+        return budget, ""
     waits = np.bincount(waiting[:, WAITING].astype(np.int64), minlength=len(rows.arms))
     spends = np.where(is_waiting, np.minimum(passes[:, SPENT], budget), budget)
     spend = float(np.quantile(spends, _SHORT, method="lower"))
     plays = float(np.quantile(waiting[:, PLAYS], _SHORT, method="lower"))
-    is_enough = spend > 0.0 and plays >= len(rows.arms)
-    return _Reach(spend, is_enough, rows.arms[int(waits.argmax())])
+    return spend if plays >= len(rows.arms) else 0.0, rows.arms[int(waits.argmax())]
 
 
-def _summarize(
-    log: Log,
-    policy: str,
-    reach: _Reach,
-    passes: tuple[Floats, Floats],
-    budget: float,
-    level: float,
+def _add_rewards(
+    estimate: ReplayEstimate, log: Log, shuffled: Floats, resampled: Floats
 ) -> ReplayEstimate:
-    shuffled, resampled = passes
-    reward = ratio = spent = single = None
-    if reach.is_enough:
-        reward, ratio, spent = (
-            _estimate_mean(centre, around, level)
-            for centre, around in zip(_columns(shuffled), _columns(resampled), strict=True)
-        )
-        single = _estimate_single(reward.value, resampled[:, REWARD], level)
-    return ReplayEstimate(
-        policy=policy,
-        method="replay",
-        budget=budget,
-        spend=reach.spend if reach.is_enough else 0.0,
+    level = estimate.level
+    reward, ratio, spent = (
+        _estimate_mean(centre, around, level)
+        for centre, around in zip(_columns(shuffled), _columns(resampled), strict=True)
+    )
+    return replace(
+        estimate,
         reward=reward,
-        single=single,
+        single=_estimate_single(reward.value, resampled[:, REWARD], level),
         ratio=ratio,
         spent=spent,
-        plays=float(shuffled[:, PLAYS].mean()),
-        rows=float(shuffled[:, ROWS].mean()),
-        logged=log.earned_by(reach.spend) if reach.is_enough else None,
-        passes=len(shuffled) + len(resampled),
-        waited_for=reach.waited_for,
-        level=level,
+        logged=log.earned_by(estimate.spend),
     )
 
 

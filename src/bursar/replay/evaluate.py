@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 
 from bursar.arrays import Floats
@@ -151,22 +152,23 @@ def _estimate_fixed(
     log: Log, rows: Support, arm: str, budget: float, level: float
 ) -> ReplayEstimate:
     value = estimate_arms(rows, level)[rows.arms.index(arm)]
-    is_known = value.rows > 1 and math.isfinite(value.ratio.value)
-    return ReplayEstimate(
+    found = ReplayEstimate(
         policy=ALWAYS + arm,
         method="weights",
         budget=budget,
-        spend=budget if is_known else 0.0,
-        reward=value.ratio.map(lambda end: budget * end) if is_known else None,
-        single=None,
-        ratio=value.ratio if is_known else None,
-        spent=Estimate(budget, budget, budget) if is_known else None,
         plays=value.effective,
         rows=float(value.rows),
-        logged=log.earned_by(budget) if is_known else None,
-        passes=0,
-        waited_for="",
         level=level,
+    )
+    if value.rows < 2 or not math.isfinite(value.ratio.value):
+        return found
+    return replace(
+        found,
+        spend=budget,
+        reward=value.ratio.map(lambda end: budget * end),
+        ratio=value.ratio,
+        spent=Estimate(budget, budget, budget),
+        logged=log.earned_by(budget),
     )
 
 
@@ -177,16 +179,6 @@ def format_value(number: float) -> str:
     ('12,346', '0.1235', '812')
     """
     return format_number(number, 4, keep_whole=True)
-
-
-def format_estimate(estimate: Estimate, level: float) -> str:
-    """Return an estimate with its interval.
-
-    >>> format_estimate(Estimate(812.0, 790.0, 835.4), 0.95)
-    '812 (95%: 790 … 835.4)'
-    """
-    ends = f"{format_value(estimate.low)} … {format_value(estimate.high)}"
-    return f"{format_value(estimate.value)} ({100 * level:.4g}%: {ends})"
 
 
 def describe_log(log: Log, rows: Support) -> list[str]:
@@ -207,7 +199,9 @@ def describe_estimate(found: ReplayEstimate, rows: Support) -> str:
     if found.reward is None:
         return _describe_unknown(found, rows)
     budget = format_value(found.budget)
-    earned = format_estimate(found.reward, found.level)
+    low, high = format_value(found.reward.low), format_value(found.reward.high)
+    level = f"{100 * found.level:.4g}%"
+    earned = f"{format_value(found.reward.value)} ({level}: {low} … {high})"
     if found.spend >= found.budget:
         comparison = _compare_to_logged(found, "earned")
         return f"{found.policy} would have earned {earned} with a budget of {budget}{comparison}."

@@ -7,14 +7,16 @@ counted by reason, never dropped silently.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
+from itertools import count, repeat
 from numbers import Real
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +24,14 @@ from numpy.typing import ArrayLike, NDArray
 from bursar.arrays import Floats
 from bursar.errors import InvalidInput, MissingData, UnknownParameter, suggest
 from bursar.extras import import_extra
-from bursar.settings.csv_table import BROKEN, Exclusions, is_blank, parse_table, read_content
+from bursar.settings.csv_table import (
+    BROKEN,
+    Exclusions,
+    UnusableRow,
+    is_blank,
+    parse_table,
+    read_content,
+)
 
 REQUIRED = ("arm", "propensity", "cost", "reward")
 COLUMNS = (*REQUIRED, "decision", "time", "available")
@@ -46,18 +55,18 @@ def read_log(path: str | PathLike[str], columns: Mapping[str, str] | None = None
     if Path(path).suffix.casefold() in (".parquet", ".pq"):
         if not Path(path).is_file():
             raise MissingData(f"no file {str(path)!r}; check the path")
-        found, rows = import_extra("bursar.replay.parquet").read_rows(Path(path), names)
-        return Log.from_rows(name, rows, "row", "time" in found, names)
+        values = import_extra("bursar.replay.parquet").read_columns(Path(path), names)
+        return _make_log(name, values, count(1), "row", names)
     required = [names[key] for key in COLUMNS if key in REQUIRED or key in (columns or {})]
     table = parse_table(read_content(path), name, required)
     positions = table.positions(names.values())
-    found = [key for key in COLUMNS if names[key] in positions]
-    complete = (
-        (row.line, LogRow(**{key: row.fields[positions[names[key]]] for key in found}))
-        for row in table.rows
-        if table.is_complete(row)
-    )
-    log = Log.from_rows(name, complete, "line", "time" in found, names)
+    complete = [row for row in table.rows if table.is_complete(row)]
+    values = {
+        key: [row.fields[positions[names[key]]] for row in complete]
+        for key in COLUMNS
+        if names[key] in positions
+    }
+    log = _make_log(name, values, [row.line for row in complete], "line", names)
     for row in table.rows:
         if not table.is_complete(row):
             log.left_out.add(row.line, BROKEN)
@@ -71,18 +80,6 @@ def _check_columns(columns: Mapping[str, str]) -> dict[str, str]:
         if not isinstance(name, str) or not name.strip():
             raise InvalidInput(f"the column of {key} must have a name, got {name!r}")
     return {key: columns.get(key, key) for key in COLUMNS}
-
-
-class LogRow(NamedTuple):
-    """A row as it was read: texts from CSV, any type from Parquet; None where there is no value."""
-
-    arm: Any
-    propensity: Any
-    cost: Any
-    reward: Any
-    decision: Any = None
-    time: Any = None
-    available: Any = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -147,50 +144,19 @@ class Log:
         >>> len(log), log.spent, log.earned, log.left_out.counts
         (2, 3.0, 1.0, {'reward is empty': 1})
         """
-        given = (arm, propensity, cost, reward, decision, time, available)
-        columns = [None if c is None else list(cast("Iterable[Any]", c)) for c in given]
-        sizes = {n: len(c) for n, c in zip(COLUMNS, columns, strict=True) if c is not None}
+        given: Iterable[Any] = (arm, propensity, cost, reward, decision, time, available)
+        columns = {
+            key: list(values)
+            for key, values in zip(COLUMNS, given, strict=True)
+            if values is not None
+        }
+        sizes = {key: len(values) for key, values in columns.items()}
         if len(set(sizes.values())) > 1:
             raise InvalidInput(
                 f"the columns of a log must have one length, got {sizes};"
                 " pass one value per decision"
             )
-        count = sizes["arm"]
-        filled = [c if c is not None else [None] * count for c in columns]
-        rows = ((i, LogRow(*values)) for i, values in enumerate(zip(*filled, strict=True), 1))
-        return cls.from_rows(name, rows, "row", time is not None, {n: n for n in COLUMNS})
-
-    @classmethod
-    def from_rows(cls, name: str, rows: Any, unit: str, timed: bool, names: dict[str, str]) -> Log:
-        """Make a log from raw rows; those that cannot be used are counted by reason."""
-        left_out, unweighted = Exclusions(), Exclusions()
-        kept = list(_select_rows(rows, timed, names, left_out, unweighted))
-        if timed:
-            kept.sort(key=lambda row: row.time)  # stable: equal times keep the order of the file
-        codes: dict[str, int] = {}
-        offers: dict[frozenset[str], int] = {}
-        arm = [codes.setdefault(row.arm, len(codes)) for row in kept]
-        offer = [
-            ALL_ARMS if row.available is None else offers.setdefault(row.available, len(offers))
-            for row in kept
-        ]
-        for those in offers:
-            for other in sorted(those):
-                codes.setdefault(other, len(codes))
-        return cls(
-            name=name,
-            arms=tuple(codes),
-            arm=np.array(arm, dtype=np.int32),
-            propensity=np.array([row.propensity for row in kept], dtype=np.float64),
-            cost=np.array([row.cost for row in kept], dtype=np.float64),
-            reward=np.array([row.reward for row in kept], dtype=np.float64),
-            offer=np.array(offer, dtype=np.int32),
-            offers=tuple(offers),
-            line=np.array([row.line for row in kept], dtype=np.int64),
-            unit=unit,
-            left_out=left_out,
-            unweighted=unweighted,
-        )
+        return _make_log(name, columns, count(1), "row", dict(zip(COLUMNS, COLUMNS, strict=True)))
 
     def __len__(self) -> int:
         return int(self.arm.size)
@@ -222,86 +188,116 @@ class Log:
         return float(self.reward[: at + 1].sum()) if at < by.size else None
 
 
-class _Decision(NamedTuple):
-    """A usable row; its propensity is NaN if the log has none."""
+class LogRow(NamedTuple):
+    """A row as it was read, then with its values parsed; None where there is no value."""
 
     line: int
-    arm: str
-    propensity: float
-    cost: float
-    reward: float
-    time: float
-    available: frozenset[str] | None
+    arm: Any
+    propensity: Any
+    cost: Any
+    reward: Any
+    decision: Any
+    time: Any
+    available: Any
 
 
-def _select_rows(
-    rows: Iterable[tuple[int, LogRow]],
-    timed: bool,
+def _make_log(
+    name: str,
+    columns: Mapping[str, Iterable[Any]],
+    lines: Iterable[int],
+    unit: str,
     names: dict[str, str],
-    left_out: Exclusions,
+) -> Log:
+    """Make a log from raw columns; rows that cannot be used are counted by reason."""
+    left_out, unweighted = Exclusions(), Exclusions()
+    rows = map(LogRow, lines, *(columns.get(key, repeat(None)) for key in COLUMNS))
+    is_timed = "time" in columns
+    parse = partial(
+        _parse_row, names=names, is_timed=is_timed, decisions=set(), unweighted=unweighted
+    )
+    kept = list(left_out.parse_rows(rows, parse))
+    if is_timed:
+        kept.sort(key=lambda row: row.time)  # stable: equal times keep the order of the file
+    codes: dict[str, int] = {}
+    offers: dict[frozenset[str], int] = {}
+    arm = [codes.setdefault(row.arm, len(codes)) for row in kept]
+    offer = [
+        ALL_ARMS if row.available is None else offers.setdefault(row.available, len(offers))
+        for row in kept
+    ]
+    for those in offers:
+        for other in sorted(those):
+            codes.setdefault(other, len(codes))
+    return Log(
+        name=name,
+        arms=tuple(codes),
+        arm=np.array(arm, dtype=np.int32),
+        propensity=np.array([row.propensity for row in kept], dtype=np.float64),
+        cost=np.array([row.cost for row in kept], dtype=np.float64),
+        reward=np.array([row.reward for row in kept], dtype=np.float64),
+        offer=np.array(offer, dtype=np.int32),
+        offers=tuple(offers),
+        line=np.array([row.line for row in kept], dtype=np.int64),
+        unit=unit,
+        left_out=left_out,
+        unweighted=unweighted,
+    )
+
+
+def _parse_row(
+    row: LogRow,
+    names: dict[str, str],
+    is_timed: bool,
+    decisions: set[str],
     unweighted: Exclusions,
-) -> Iterator[_Decision]:
-    """Yield the usable rows; count the others by reason, with the file's names of columns."""
-    seen: set[str] = set()
-    for line, row in rows:
-        found = _parse_row(line, row, timed, names)
-        if isinstance(found, str):
-            left_out.add(line, found)
-            continue
-        decision = _to_text(row.decision)
-        if decision and decision in seen:
-            left_out.add(line, f"{names['decision']} is repeated")
-            continue
-        seen.add(decision)
-        propensity = _parse_propensity(row.propensity, names["propensity"])
-        if isinstance(propensity, str):
-            unweighted.add(line, propensity)
-            propensity = math.nan
-        yield found._replace(propensity=propensity)
-
-
-def _parse_row(line: int, row: LogRow, timed: bool, names: dict[str, str]) -> _Decision | str:
-    """Return a decision without its propensity, or the reason to leave the row out."""
+) -> LogRow:
+    """Return a row with its values parsed; reasons to leave it out have the file's names."""
     arm = _to_text(row.arm)
     if not arm:
-        return f"{names['arm']} is empty"
+        raise UnusableRow(f"{names['arm']} is empty")
     cost = _parse_number(row.cost, names["cost"])
-    if isinstance(cost, str):
-        return cost
     if cost < 0.0:
-        return f"{names['cost']} is negative"
+        raise UnusableRow(f"{names['cost']} is negative")
     reward = _parse_number(row.reward, names["reward"])
-    if isinstance(reward, str):
-        return reward
-    time = _parse_time(row.time) if timed else 0.0
+    time = _parse_time(row.time) if is_timed else 0.0
     if time is None:
-        return f"{names['time']} is not a time"
+        raise UnusableRow(f"{names['time']} is not a time")
     available = _parse_arms(row.available)
     if available is not None and arm not in available:
-        return f"{names['arm']} is not in {names['available']}"
-    return _Decision(line, arm, math.nan, cost, reward, time, available)
-
-
-def _parse_number(value: Any, column: str) -> float | str:
-    """Return a finite number, or what is wrong with it."""
-    if _is_missing(value):
-        return f"{column} is empty"
+        raise UnusableRow(f"{names['arm']} is not in {names['available']}")
+    decision = _to_text(row.decision)
+    if decision and decision in decisions:
+        raise UnusableRow(f"{names['decision']} is repeated")
+    decisions.add(decision)
     try:
-        if isinstance(value, str) and ("_" in value or not value.isascii()):
-            return f"{column} is not a number"  # float() accepts 1_000 and digits of any script
+        propensity = _parse_propensity(row.propensity, names["propensity"])
+    except UnusableRow as reason:
+        unweighted.add(row.line, str(reason))
+        propensity = math.nan
+    return LogRow(row.line, arm, propensity, cost, reward, decision, time, available)
+
+
+def _parse_number(value: Any, column: str) -> float:
+    if _is_missing(value):
+        raise UnusableRow(f"{column} is empty")
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        value = ""  # float() accepts 1_000 and digits of any script
+    try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        return f"{column} is not a number"
-    return number if math.isfinite(number) else f"{column} is not finite"
+        raise UnusableRow(f"{column} is not a number") from None
+    if not math.isfinite(number):
+        raise UnusableRow(f"{column} is not finite")
+    return number
 
 
-def _parse_propensity(value: Any, column: str) -> float | str:
+def _parse_propensity(value: Any, column: str) -> float:
     number = _parse_number(value, column)
-    if isinstance(number, str):
-        return number
     if number == 0.0:
-        return f"{column} is 0, but the arm was chosen"
-    return number if 0.0 < number <= 1.0 else f"{column} is not in (0, 1]"
+        raise UnusableRow(f"{column} is 0, but the arm was chosen")
+    if not 0.0 < number <= 1.0:
+        raise UnusableRow(f"{column} is not in (0, 1]")
+    return number
 
 
 def _parse_time(value: Any) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,11 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from bursar.errors import InvalidData, suggest
-from bursar.replay.log import REQUIRED, LogRow
+from bursar.replay.log import REQUIRED
 
 
-def read_rows(path: Path, names: dict[str, str]) -> tuple[list[str], Iterator[tuple[int, LogRow]]]:
-    """Return the columns that the file has, and its rows with their numbers from 1."""
+def read_columns(path: Path, names: dict[str, str]) -> dict[str, list[Any]]:
+    """Return the values of the columns that the file has, of those with the given names."""
     try:
         with parquet.ParquetFile(path) as file:
             known = file.schema_arrow.names
@@ -31,10 +30,4 @@ def read_rows(path: Path, names: dict[str, str]) -> tuple[list[str], Iterator[tu
             table = file.read(columns=[names[key] for key in found])
     except (OSError, pa.ArrowException) as error:
         raise InvalidData(f"cannot read {path.name} as Parquet: {error}") from error
-    columns: list[list[Any]] = [table.column(names[key]).to_pylist() for key in found]
-
-    rows = (
-        (number, LogRow(**dict(zip(found, values, strict=True))))
-        for number, values in enumerate(zip(*columns, strict=True), 1)
-    )
-    return found, rows
+    return {key: table.column(names[key]).to_pylist() for key in found}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from os import PathLike
@@ -31,6 +31,7 @@ from bursar.settings.csv_table import (
     CsvTable,
     DecimalMark,
     Exclusions,
+    UnusableRow,
     find_decimal_mark,
     is_blank,
     parse_amount,
@@ -45,6 +46,7 @@ _MODELS = {"bernoulli": "Bernoulli", "beta": "Beta"}
 _TOP = 0.99  # the largest mean cost of a group, as in the paper's settings of ads
 _LISTED = 5  # groups named per reason
 _TOTAL = re.compile(r"(grand |sub-?)?totals?(\s*[:(–-].*)?|gesamt(ergebnis|summe)?|summe", re.I)
+_TOTALS = "a line of totals"
 _FEWEST = 3  # lines that an unnamed line of totals must be the sum of
 
 
@@ -301,115 +303,187 @@ def parse_ad_export(data: bytes, name: str, options: AdExportOptions) -> AdExpor
     >>> export.settings[0].cost, export.currency
     ((300.5, 100.0), '€')
     """
-    table = parse_table(data, name, options.columns)
-    left_out = Exclusions()
-    rows, cost_currency, reward_currency = _parse_rows(table, options, left_out)
-    arms, notes = _add_up(rows), []
-    groups = {arm.group for arm in arms}
-    if options.group and len(groups) > 1 and len(groups) == len(arms):
-        arms = [arm._replace(group=(), arm=arm.group) for arm in arms]
-        names = ", ".join(options.group)
-        notes = [f"Each group ({names}) has one arm, so groups are compared with one another."]
-    limit = options.reward_limit(reward_currency)
-    if limit is not None and options.prize is None:
-        _check_counts(arms, options, name)
-    members, group_notes = _group(_select_usable(arms, options, limit, left_out), options, left_out)
-    if not members:
-        raise InvalidData(_explain_nothing(name, left_out, bool(table.rows)))
-    return AdExport(
-        name=name,
-        settings=_make_settings(members, options, limit, name),
-        rows=len(table.rows),
-        left_out=left_out,
-        notes=(*notes, *group_notes, *_suggest_options(options, limit, left_out)),
-        currency=cost_currency,
-    )
+    return _ExportReader(parse_table(data, name, options.columns), options).read()
 
 
-def _parse_rows(
-    table: CsvTable, options: AdExportOptions, left_out: Exclusions
-) -> tuple[list[AdRow], str, str]:
-    """Return the usable rows and the currencies of costs and rewards."""
-    complete = []
-    for row in table.rows:
-        if table.is_complete(row):
-            complete.append(row)
-        else:
-            left_out.add(row.line, BROKEN)
-    positions = table.positions(options.columns)
-    cells = (
-        CsvCell(row.line, column, row.fields[positions[column]])
-        for row in complete
-        for column in options.numbers
-    )
-    decimal = options.decimal or find_decimal_mark(cells, table.name)
-    # the first line of each currency; clicks have none
-    currencies: dict[str, dict[str, int]] = {options.cost: {}, options.reward: {}}
-    pairs: list[tuple[CsvRow, AdRow]] = []
-    for row in complete:
-        texts = {column: row.fields[position] for column, position in positions.items()}
-        found = _parse_row(row, texts, options, decimal, currencies)
-        if isinstance(found, str):
-            left_out.add(row.line, found)
-        else:
-            pairs.append((row, found))
-    _remove_unnamed_total(pairs, {positions[column] for column in options.numbers}, left_out)
-    cost, reward = (
-        _check_currency(currencies[column], column, table.name)
-        for column in (options.cost, options.reward)
-    )
-    return [found for _, found in pairs], cost, reward
+class _ExportReader:
+    """The reading of one export: its table, its options, and the lines left out so far."""
 
+    def __init__(self, table: CsvTable, options: AdExportOptions) -> None:
+        self.table, self.options, self.left_out = table, options, Exclusions()
+        self.positions = table.positions(options.columns)
+        self.decimal = options.decimal or find_decimal_mark(self._number_cells(), table.name)
+        # the first line of each currency; clicks have none
+        self.currencies: dict[str, dict[str, int]] = {options.cost: {}, options.reward: {}}
 
-def _parse_row(
-    row: CsvRow,
-    texts: dict[str, str],
-    options: AdExportOptions,
-    decimal: DecimalMark,
-    currencies: dict[str, dict[str, int]],
-) -> AdRow | str:
-    """Return the numbers of a row, or the reason to leave it out."""
-    if any(_TOTAL.fullmatch(field) for field in row.fields):
-        return "a line of totals"
-    for column in (*options.group, *options.arm):
-        if is_blank(texts[column]):
-            return f"{column} is empty"
-    values = []
-    for column in options.numbers:
-        text = texts[column]
+    def _number_cells(self) -> Iterator[CsvCell]:
+        for row in filter(self.table.is_complete, self.table.rows):
+            for column in self.options.numbers:
+                yield CsvCell(row.line, column, row.fields[self.positions[column]])
+
+    def read(self) -> AdExport:
+        options, table, left_out = self.options, self.table, self.left_out
+        rows = list(left_out.parse_rows(table.rows, self.parse_row))
+        self.remove_unnamed_total(rows)
+        currency = self.check_currency(options.cost)
+        limit = options.reward_limit(self.check_currency(options.reward))
+        arms, notes = _add_up(rows), []
+        groups = {arm.group for arm in arms}
+        if options.group and len(groups) > 1 and len(groups) == len(arms):
+            arms = [arm._replace(group=(), arm=arm.group) for arm in arms]
+            names = ", ".join(options.group)
+            notes = [f"Each group ({names}) has one arm, so groups are compared with one another."]
+        if limit is not None and options.prize is None:
+            self.check_counts(arms)
+        members, group_notes = self.group(self.select_usable(arms, limit))
+        if not members:
+            raise InvalidData(f"no two arms to compare in {table.name} ({self.explain_nothing()})")
+        return AdExport(
+            name=table.name,
+            settings=_make_settings(members, options, limit, table.name),
+            rows=len(table.rows),
+            left_out=left_out,
+            notes=(*notes, *group_notes, *self.suggest_options(limit)),
+            currency=currency,
+        )
+
+    def parse_row(self, row: CsvRow) -> AdRow:
+        options = self.options
+        if not self.table.is_complete(row):
+            raise UnusableRow(BROKEN)
+        if any(_TOTAL.fullmatch(field) for field in row.fields):
+            raise UnusableRow(_TOTALS)
+        texts = {column: row.fields[position] for column, position in self.positions.items()}
+        group, arm = (tuple(texts[c] for c in names) for names in (options.group, options.arm))
+        for column in (*options.group, *options.arm):
+            if is_blank(texts[column]):
+                raise UnusableRow(f"{column} is empty")
+        clicks, cost, reward = (
+            self.parse_number(column, texts[column], row.line) for column in options.numbers
+        )
+        if not clicks.is_integer():
+            raise UnusableRow(f"{options.clicks} is not a whole number")
+        return AdRow((row.line,), group, arm, clicks, cost, reward)
+
+    def parse_number(self, column: str, text: str, line: int) -> float:
         if is_blank(text):
-            if not options.blank_is_zero:
-                return f"{column} is empty"
-            values.append(0.0)
-            continue
-        amount = parse_amount(text, decimal)
+            if self.options.blank_is_zero:
+                return 0.0
+            raise UnusableRow(f"{column} is empty")
+        amount = parse_amount(text, self.decimal)
         if amount is None:
-            return f"{column} is not a number"
+            raise UnusableRow(f"{column} is not a number")
         if amount.value < 0.0:
-            return f"{column} is negative"
-        if amount.currency and column not in currencies:
-            return f"{column} is an amount of money"
+            raise UnusableRow(f"{column} is negative")
+        if amount.currency and column not in self.currencies:
+            raise UnusableRow(f"{column} is an amount of money")
         if amount.currency:
-            currencies[column].setdefault(amount.currency, row.line)
-        values.append(amount.value)
-    if not values[0].is_integer():
-        return f"{options.clicks} is not a whole number"
-    group, arm = (tuple(texts[c] for c in names) for names in (options.group, options.arm))
-    return AdRow((row.line,), group, arm, *values)
+            self.currencies[column].setdefault(amount.currency, line)
+        return amount.value
 
+    def remove_unnamed_total(self, rows: list[AdRow]) -> None:
+        """Remove a first or last row that has no name and is the sum of all others."""
+        fields = {row.line: row.fields for row in self.table.rows}
+        numeric = {self.positions[column] for column in self.options.numbers}
+        for at in (0, -1):
+            if len(rows) <= _FEWEST:
+                break
+            (line,) = rows[at].lines
+            unnamed = any(is_blank(t) for i, t in enumerate(fields[line]) if i not in numeric)
+            if unnamed and _is_sum(rows[at], [row for row in rows if row is not rows[at]]):
+                self.left_out.add(line, _TOTALS)
+                del rows[at]
 
-def _remove_unnamed_total(
-    pairs: list[tuple[CsvRow, AdRow]], numeric: set[int], left_out: Exclusions
-) -> None:
-    """Remove a first or last row that has no name and is the sum of all others."""
-    for at in (0, -1):
-        if len(pairs) <= _FEWEST:
-            break
-        row, numbers = pairs[at]
-        unnamed = any(is_blank(text) for i, text in enumerate(row.fields) if i not in numeric)
-        if unnamed and _is_sum(numbers, [other for _, other in pairs if other is not numbers]):
-            left_out.add(row.line, "a line of totals")
-            del pairs[at]
+    def check_currency(self, column: str) -> str:
+        """Return the only currency of a column, if it has any."""
+        lines = self.currencies[column]
+        if len(lines) > 1:
+            (one, first), (other, second) = list(lines.items())[:2]
+            raise InvalidData(
+                f"{self.table.name}: {column} is in {one} on line {first} and in {other} on line"
+                f" {second}; convert them to one currency"
+            )
+        return next(iter(lines), "")
+
+    def check_counts(self, arms: list[AdRow]) -> None:
+        """Refuse rewards that mostly exceed clicks: they cannot be counts."""
+        clicked = [arm for arm in arms if arm.clicks > 0.0]
+        above = sum(arm.reward > arm.clicks for arm in clicked)
+        if 2 * above > len(clicked):
+            raise InvalidData(
+                f"{self.table.name}: {self.options.reward} exceeds {self.options.clicks} in"
+                f" {above} of {len(clicked)} arms, so it does not count clicks;"
+                " if it is money, set money=True (--money)"
+            )
+
+    def select_usable(self, arms: list[AdRow], limit: float | None) -> list[AdRow]:
+        """Return arms with clicks, spend and a possible reward; count the lines of others.
+
+        Arms are judged, not lines: a day without clicks is part of an arm's cost and reward.
+        """
+        usable = []
+        for arm in arms:
+            if arm.clicks == 0.0:
+                self.leave_out(arm, f"no {self.options.clicks}")
+            elif arm.cost == 0.0:
+                self.leave_out(arm, "nothing spent")
+            elif limit is not None and arm.reward > limit * arm.clicks:
+                self.leave_out(arm, self.options.above_limit)
+            else:
+                usable.append(arm)
+        return usable
+
+    def leave_out(self, arm: AdRow, reason: str) -> None:
+        for line in arm.lines:
+            self.left_out.add(line, reason)
+
+    def group(self, arms: list[AdRow]) -> tuple[list[list[AdRow]], list[str]]:
+        """Return the groups that can be compared, in the order of the file, and notes on others."""
+        members: defaultdict[tuple[str, ...], list[AdRow]] = defaultdict(list)
+        for arm in arms:
+            members[arm.group].append(arm)
+        reward = self.options.reward
+        single = ("the only arm of its group", "with a single usable arm")
+        unrewarded = (f"no arm of its group earned {reward}", f"whose arms earned no {reward}")
+        skipped: dict[tuple[str, str], list[str]] = {single: [], unrewarded: []}
+        kept = []
+        for group, those in members.items():
+            if len(those) >= 2 and any(arm.reward for arm in those):
+                kept.append(those)
+                continue
+            reason = single if len(those) < 2 else unrewarded
+            skipped[reason].append("/".join(group) or "all")
+            for arm in those:
+                self.leave_out(arm, reason[0])
+        notes = []
+        for (_, words), names in skipped.items():
+            if names:
+                listed = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
+                notes.append(f"Left out: {pluralize(len(names), 'group')} {words} ({listed}).")
+        return kept, notes
+
+    def explain_nothing(self) -> str:
+        reasons = [
+            f"{reason}: {count}, first on line {self.left_out.lines[reason][0]}"
+            for reason, count in self.left_out.counts.items()
+        ]
+        return "; ".join(reasons) if self.table.rows else "no line below the header"
+
+    def suggest_options(self, limit: float | None) -> Iterator[str]:
+        options, reasons = self.options, self.left_out.counts
+        if limit is None:
+            yield (
+                f"{options.reward} is read as an amount of money: a click earns the largest average"
+                " of its group or nothing. If one success earns more, set the prize to that"
+                " amount; policies then learn more slowly."
+            )
+        elif options.prize is None and options.above_limit in reasons:
+            yield f"If {options.reward} is money, not a count, set money=True (--money)."
+        if f"{options.reward} is empty" in reasons:
+            yield (
+                f"If an empty {options.reward} means none, set blank_is_zero=True"
+                " (--blank-is-zero); check the lines first, because their columns may be shifted."
+            )
 
 
 def _is_sum(row: AdRow, others: list[AdRow]) -> bool:
@@ -419,16 +493,6 @@ def _is_sum(row: AdRow, others: list[AdRow]) -> bool:
         and abs(row.cost - sum(other.cost for other in others)) <= slack
         and abs(row.reward - sum(other.reward for other in others)) <= slack
     )
-
-
-def _check_currency(lines: dict[str, int], column: str, name: str) -> str:
-    if len(lines) > 1:
-        (one, first), (other, second) = list(lines.items())[:2]
-        raise InvalidData(
-            f"{name}: {column} is in {one} on line {first} and in {other} on line {second};"
-            " convert them to one currency"
-        )
-    return next(iter(lines), "")
 
 
 def _add_up(rows: list[AdRow]) -> list[AdRow]:
@@ -447,73 +511,6 @@ def _add_up(rows: list[AdRow]) -> list[AdRow]:
         )
         for (group, arm), those in members.items()
     ]
-
-
-def _check_counts(arms: list[AdRow], options: AdExportOptions, name: str) -> None:
-    """Refuse rewards that mostly exceed clicks: they cannot be counts."""
-    clicked = [arm for arm in arms if arm.clicks > 0.0]
-    above = sum(arm.reward > arm.clicks for arm in clicked)
-    if 2 * above > len(clicked):
-        raise InvalidData(
-            f"{name}: {options.reward} exceeds {options.clicks} in {above} of {len(clicked)} arms,"
-            " so it does not count clicks; if it is money, set money=True (--money)"
-        )
-
-
-def _select_usable(
-    arms: list[AdRow], options: AdExportOptions, limit: float | None, left_out: Exclusions
-) -> list[AdRow]:
-    """Return arms with clicks, spend and a possible reward; count the lines of others.
-
-    Arms are judged, not lines: a day without clicks is part of an arm's cost and reward.
-    """
-    usable = []
-    for arm in arms:
-        if arm.clicks == 0.0:
-            _leave_out(arm, left_out, f"no {options.clicks}")
-        elif arm.cost == 0.0:
-            _leave_out(arm, left_out, "nothing spent")
-        elif limit is not None and arm.reward > limit * arm.clicks:
-            _leave_out(arm, left_out, options.above_limit)
-        else:
-            usable.append(arm)
-    return usable
-
-
-def _leave_out(arm: AdRow, left_out: Exclusions, reason: str) -> None:
-    for line in arm.lines:
-        left_out.add(line, reason)
-
-
-def _group(
-    arms: list[AdRow], options: AdExportOptions, left_out: Exclusions
-) -> tuple[list[list[AdRow]], list[str]]:
-    """Return the groups that can be compared, in the order of the file, and notes on others."""
-    members: defaultdict[tuple[str, ...], list[AdRow]] = defaultdict(list)
-    for arm in arms:
-        members[arm.group].append(arm)
-    single = "the only arm of its group"
-    unrewarded = f"no arm of its group earned {options.reward}"
-    skipped: dict[str, list[str]] = {single: [], unrewarded: []}
-    kept = []
-    for group, those in members.items():
-        if len(those) >= 2 and any(arm.reward for arm in those):
-            kept.append(those)
-            continue
-        reason = single if len(those) < 2 else unrewarded
-        skipped[reason].append("/".join(group) or "all")
-        for arm in those:
-            _leave_out(arm, left_out, reason)
-    words = {
-        single: "with a single usable arm",
-        unrewarded: f"whose arms earned no {options.reward}",
-    }
-    notes = []
-    for reason, names in skipped.items():
-        if names:
-            listed = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
-            notes.append(f"Left out: {pluralize(len(names), 'group')} {words[reason]} ({listed}).")
-    return kept, notes
 
 
 def _make_settings(
@@ -545,31 +542,3 @@ def _number_twins(names: list[str]) -> list[str]:
         seen[name] += 1
         found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return found
-
-
-def _explain_nothing(name: str, left_out: Exclusions, has_rows: bool) -> str:
-    why = "; ".join(
-        f"{reason}: {count}, first on line {left_out.lines[reason][0]}"
-        for reason, count in left_out.counts.items()
-    )
-    return f"no two arms to compare in {name} ({why if has_rows else 'no line below the header'})"
-
-
-def _suggest_options(
-    options: AdExportOptions, limit: float | None, left_out: Exclusions
-) -> list[str]:
-    notes = []
-    if limit is None:
-        notes.append(
-            f"{options.reward} is read as an amount of money: a click earns the largest average of"
-            " its group or nothing. If one success earns more, set the prize to that amount;"
-            " policies then learn more slowly."
-        )
-    elif options.prize is None and options.above_limit in left_out.counts:
-        notes.append(f"If {options.reward} is money, not a count, set money=True (--money).")
-    if f"{options.reward} is empty" in left_out.counts:
-        notes.append(
-            f"If an empty {options.reward} means none, set blank_is_zero=True (--blank-is-zero);"
-            " check the lines first, because their columns may be shifted."
-        )
-    return notes

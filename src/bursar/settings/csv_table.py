@@ -14,20 +14,25 @@ import io
 import math
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from bursar.errors import InvalidData, MissingData, suggest
 from bursar.formatting import pluralize
 
+T = TypeVar("T")
 BROKEN = "not as many fields as the header"
 _DELIMITERS = (",", ";", "\t", "|")
 _HEADER_DEPTH = 30  # rows among which the header is looked for
 _LISTED = 5  # line numbers kept per reason
+
+
+class UnusableRow(Exception):
+    """Why a row is left out."""
 
 
 @dataclass
@@ -43,6 +48,14 @@ class Exclusions:
         first = self.lines.setdefault(reason, [])
         if len(first) < _LISTED:
             first.append(line)
+
+    def parse_rows(self, rows: Iterable[Any], parse: Callable[[Any], T]) -> Iterator[T]:
+        """Yield what ``parse`` makes of each row; count those for which it raises UnusableRow."""
+        for row in rows:
+            try:
+                yield parse(row)
+            except UnusableRow as reason:
+                self.add(row.line, str(reason))
 
     def format_sentences(self, verb: str = "Left out", unit: str = "line") -> list[str]:
         """Return a sentence per reason, with the numbers of the first rows."""

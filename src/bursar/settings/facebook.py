@@ -15,6 +15,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +25,14 @@ import numpy as np
 from bursar.arrays import Floats
 from bursar.errors import InvalidData, MissingData
 from bursar.files import data_folder, replace_file
-from bursar.settings.csv_table import CsvRow, CsvTable, Exclusions, parse_table, read_content
+from bursar.settings.csv_table import (
+    CsvRow,
+    CsvTable,
+    Exclusions,
+    UnusableRow,
+    parse_table,
+    read_content,
+)
 
 COLUMNS = ("campaign_id", "age", "gender", "clicks", "spent", "total_conversion")
 _ALIASES = {"xyz_campaign_id": "campaign_id"}  # the name in KAG_conversion_data.csv
@@ -154,15 +162,8 @@ def parse(data: bytes, name: str = "the file") -> Ads:
     [('916/30-34/M', 2)]
     """
     table = parse_table(data, name, COLUMNS, _ALIASES)
-    positions = list(table.positions(COLUMNS).values())
     left_out = Exclusions()
-    ads: list[AdRow] = []
-    for row in table.rows:
-        ad = _parse_ad(table, row, positions)
-        if isinstance(ad, str):
-            left_out.add(row.line, ad)
-        else:
-            ads.append(ad)
+    ads = list(left_out.parse_rows(table.rows, partial(_parse_ad, table)))
     sizes = Counter(ad.group for ad in ads)
     for ad in ads:
         if sizes[ad.group] < 2:
@@ -177,42 +178,37 @@ def parse(data: bytes, name: str = "the file") -> Ads:
     return Ads([ad.group for ad in ads], reward, cost, left_out)
 
 
-def _parse_ad(table: CsvTable, row: CsvRow, positions: list[int]) -> AdRow | str:
-    """Return the ad of a row, or the reason to leave it out."""
+def _parse_ad(table: CsvTable, row: CsvRow) -> AdRow:
     if not table.is_complete(row):
         raise InvalidData(
             f"{table.name}, line {row.line}: {len(row.fields)} fields where the header has"
             f" {len(table.header.fields)}; correct or remove the line"
         )
-    fields = [row.fields[position] for position in positions]
+    fields = [row.fields[position] for position in table.positions(COLUMNS).values()]
     campaign, age, gender, *texts = fields
     shifted = not _AGE.fullmatch(age) or gender.casefold() not in _GENDERS
     if all(fields[:3]) and shifted:
-        return "age or gender is something else (shifted columns)"
+        raise UnusableRow("age or gender is something else (shifted columns)")
     if not all(fields):
-        return "a required field is empty"
-    clicks, spent, converted = (
-        _parse_number(table.name, row.line, column, text)
-        for column, text in zip(COLUMNS[3:], texts, strict=True)
-    )
+        raise UnusableRow("a required field is empty")
+    values = []
+    for column, text in zip(COLUMNS[3:], texts, strict=True):
+        # not float(text) alone, which accepts 1_000, nan and infinity
+        value = float(text) if _NUMBER.fullmatch(text) else math.nan
+        if not 0.0 <= value < math.inf:
+            raise InvalidData(
+                f"{table.name}, line {row.line}: {column} must be a number, 0 or more, got"
+                f" {text!r}; correct or remove the line"
+            )
+        values.append(value)
+    clicks, spent, converted = values
     if clicks == 0.0:
-        return "no clicks"
+        raise UnusableRow("no clicks")
     if spent == 0.0:
-        return "nothing spent"
+        raise UnusableRow("nothing spent")
     if converted > clicks:
-        return "more conversions than clicks"
+        raise UnusableRow("more conversions than clicks")
     return AdRow((row.line,), (campaign, age, gender), (), clicks, spent, converted)
-
-
-def _parse_number(name: str, line: int, column: str, text: str) -> float:
-    # not float(text) alone, which accepts 1_000, nan and infinity
-    value = float(text) if _NUMBER.fullmatch(text) else math.nan
-    if not 0.0 <= value < math.inf:
-        raise InvalidData(
-            f"{name}, line {line}: {column} must be a number, 0 or more, got {text!r};"
-            " correct or remove the line"
-        )
-    return value
 
 
 def keep_file(source: str | PathLike[str]) -> Path:
