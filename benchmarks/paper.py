@@ -24,7 +24,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bursar.experiments import Experiment, ExperimentRun, full_experiment, run
+from bursar.experiments import Experiment, ExperimentRun, load_experiment, run
 from bursar.experiments.cells import Cell, CellResult, compute_cell
 from bursar.experiments.runner import make_thread_engine, time_probe
 from bursar.settings.facebook import find_file, find_kept_file
@@ -40,7 +40,7 @@ def main() -> None:
     if data is not None or find_kept_file() is not None:
         data = str(find_file(data))
     repetitions = 100 if options.full else options.repetitions
-    what = full_experiment(data, repetitions, all_policies=options.all_policies)
+    what = load_experiment("full", data, repetitions, all_policies=options.all_policies)
     warm_up(what.plan.policies)
     begun, used = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory() as place:
@@ -94,7 +94,7 @@ def _table(outcome: ExperimentRun, key: str) -> Table:
 
 def _engines() -> Table:
     """Threads beside processes, which load machine code again and send their results back."""
-    what = full_experiment(repetitions=6)
+    what = load_experiment("full", repetitions=6)
     table = Table("engine", "seconds", box=None)
     pool = ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from PIL import Image
 
-from bursar.experiments.catalog import MAIN
+from bursar.experiments import load_experiment
 from bursar.paper.analysis.compare import compare
 from bursar.paper.analysis.games import played_settings
 from bursar.paper.analysis.shares import regret_shares
@@ -81,7 +81,9 @@ def _lost(result: Any) -> str:
 
 def _regret(rows: list[dict[str, str]], result: Any) -> str:
     """Return mean and median of final regret, and failures, of the main policies."""
-    shown = [slug for slug in MAIN if slug in result.policies]
+    shown = [
+        slug for slug in map(str, load_experiment("quick").plan.policies) if slug in result.policies
+    ]
     head = (
         "| setting | "
         + " | ".join(format_short_label(slug).replace("*", "\\*") for slug in shown)

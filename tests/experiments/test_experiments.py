@@ -16,12 +16,10 @@ from bursar.experiments import (
     FINE_SHARES,
     experiment,
     format_experiment,
-    full_experiment,
-    quick_experiment,
+    load_experiment,
     read_experiment,
     run,
 )
-from bursar.experiments.catalog import PAPER
 from bursar.experiments.cells import CellStore, code_digest, read_statements
 from bursar.experiments.runner import DRAWING, make_thread_engine, plan_run
 from bursar.experiments.toml import load_policies, read_code
@@ -59,19 +57,19 @@ def written(tmp_path, body, name="mine.toml"):
 
 
 def test_the_papers_grid_is_24_configurations_on_9_settings_without_the_ads():
-    grid = full_experiment().plan
+    grid = load_experiment("full").plan
     assert (len(grid.policies), len(grid.settings), grid.repetitions) == (24, 9, 100)
     assert grid.budget_plays == 150_000
     assert len({str(p) for p in grid.policies}) == 24
-    more = full_experiment(all_policies=True).plan
+    more = load_experiment("full", all_policies=True).plan
     names = {str(p).partition(":")[0] for p in more.policies}
     forgetful = {slug for slug in bursar.POLICIES if slug.startswith(("sw-", "d-"))}
     assert names == set(bursar.POLICIES) - forgetful  # they are for worlds that change
 
 
 def test_the_quick_grid_is_part_of_what_the_package_has():
-    grid = quick_experiment().plan
-    assert set(PAPER) & {str(p) for p in grid.policies}
+    grid = load_experiment("quick").plan
+    assert set(load_experiment("full").plan.policies) & set(grid.policies)
     assert "uniform" in {str(p) for p in grid.policies}
     assert len(grid.settings) == 9
 
@@ -79,7 +77,7 @@ def test_the_quick_grid_is_part_of_what_the_package_has():
 @pytest.mark.parametrize(
     "what",
     [
-        full_experiment(repetitions=3, seed=7),
+        load_experiment("full", repetitions=3, seed=7),
         small(shares=(0.5, 1.0), overspend="never"),
         small(budget=12.5, budget_plays=150_000),
     ],

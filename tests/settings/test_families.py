@@ -13,9 +13,8 @@ import bursar
 from bursar.cli import app
 from bursar.errors import InvalidInput, UnknownSetting
 from bursar.experiments import (
-    families_experiment,
     format_experiment,
-    less_regret_experiment,
+    load_experiment,
     read_experiment,
 )
 from bursar.settings import SETTINGS
@@ -192,16 +191,16 @@ def test_they_are_played():
 
 
 def test_the_experiments_have_the_papers_settings_and_all_families(tmp_path):
-    todo = less_regret_experiment(data="ads.csv").plan
+    todo = load_experiment("less-regret", data="ads.csv").plan
     assert [one.name for one in todo.settings] == list(SETTINGS)
     assert (todo.repetitions, todo.budget_plays, todo.data) == (1000, 150_000, "ads.csv")
-    others = families_experiment().plan
+    others = load_experiment("families").plan
     assert sorted(one.name for one in others.settings) == sorted(FAMILIES)
     assert (others.repetitions, others.budget_plays) == (200, 150_000)
     for plan in (todo, others):
         assert plan.shares == (0.1, 0.25, 0.5, 0.75, 1.0)
         assert list(map(str, plan.policies)) == ["omega-star-ucb:rho=0.25", "pooled-gittins"]
-    without = less_regret_experiment(repetitions=3, seed=5)
+    without = load_experiment("less-regret", repetitions=3, seed=5)
     assert len(without.plan.settings) == len(todo.settings) - 2
     assert (without.plan.repetitions, without.plan.seed) == (3, 5)
     path = tmp_path / "again.toml"
@@ -210,10 +209,10 @@ def test_the_experiments_have_the_papers_settings_and_all_families(tmp_path):
 
 
 def test_the_quick_ones_are_small_and_leave_held_out_families_alone():
-    todo = families_experiment(quick=True).plan
+    todo = load_experiment("families", quick=True).plan
     assert [one.name for one in todo.settings] == CHOSEN
-    assert todo.repetitions == less_regret_experiment(quick=True).plan.repetitions == 20
-    assert families_experiment(quick=True, repetitions=2).plan.repetitions == 2
+    assert todo.repetitions == load_experiment("less-regret", quick=True).plan.repetitions == 20
+    assert load_experiment("families", quick=True, repetitions=2).plan.repetitions == 2
 
 
 def test_the_commands_say_what_they_would_run(tmp_path, monkeypatch):
@@ -245,21 +244,21 @@ def test_options_that_exclude_each_other_are_named(words, named):
     assert all(option in str(done.exception) for option in named)
 
 
-@pytest.mark.parametrize("which", ["less_regret", "families"])
+@pytest.mark.parametrize("which", ["less-regret", "families"])
 def test_the_commands_write_figures_and_a_report(which, tmp_path, monkeypatch):
     few = {"S-Br-10", "X-br-2", "X-mixed-30", "X-needle-300"}
-    whole = {"less_regret": less_regret_experiment, "families": families_experiment}[which]()
+    whole = load_experiment(which)
     small = whole.but(
         repetitions=2,
         budget_plays=300.0,
         settings=tuple(one for one in whole.plan.settings if one.name in few),
         policies=tuple(map(bursar.policy, ["omega-star-ucb:rho=0.25", "bts"])),
     )
-    monkeypatch.setattr(f"bursar.experiments.{which}_experiment", lambda *_: small)
+    monkeypatch.setattr("bursar.experiments.load_experiment", lambda *_, **__: small)
     monkeypatch.setenv("BURSAR_DATA", str(tmp_path))
-    done = typed("reproduce", "--" + which.replace("_", "-"), "--out", tmp_path / "out")
+    done = typed("reproduce", f"--{which}", "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert (tmp_path / "out" / "figures" / "regret.png").is_file()
     page = (tmp_path / "out" / "report.html").read_text()
-    assert ("FB-Br and FB-Bt are left out" in page) == (which == "less_regret")
+    assert ("FB-Br and FB-Bt are left out" in page) == (which == "less-regret")
     assert ("X-needle-300" in page) == (which == "families")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import bursar
 from bursar.cli import app
 from bursar.errors import InvalidInput, UnknownSetting
-from bursar.experiments import nonstationary_experiment as experiment
+from bursar.experiments import load_experiment
 from bursar.jit.rng import uniform
 from bursar.paper.analysis.nonstationary import compare_forgetting, find_sweeps
 from bursar.paper.figures.regret import draw_nonstationary
@@ -176,12 +176,12 @@ def test_the_command_plays_them():
 
 
 def test_the_experiment_has_all_policies_all_worlds_and_speeds():
-    todo = experiment().plan
+    todo = load_experiment("changing").plan
     assert {str(p).partition(":")[0] for p in todo.policies} == set(bursar.POLICIES)
     assert {place.change for place in todo.settings} == set(CHANGES)
     amounts = [place.amount for place in todo.settings if place.change == "abrupt"]
     assert amounts == [0, 1, 2, 4, 8, 16, 32]
-    assert experiment(quick=True).plan.repetitions < todo.repetitions
+    assert load_experiment("changing", quick=True).plan.repetitions < todo.repetitions
 
 
 @pytest.fixture(scope="module")
@@ -216,12 +216,12 @@ def test_the_figure_has_a_line_a_policy_and_a_tick_a_speed(swept):
 
 
 def test_reproduce_changing_writes_figure_and_report(tmp_path: Path, monkeypatch):
-    small = experiment().but(
+    small = load_experiment("changing").but(
         repetitions=2,
         budget_plays=300.0,
         policies=tuple(map(bursar.policy, ["omega-star-ucb:rho=0.25", "sw-omega-star-ucb"])),
     )
-    monkeypatch.setattr("bursar.experiments.nonstationary_experiment", lambda *_: small)
+    monkeypatch.setattr("bursar.experiments.load_experiment", lambda *_, **__: small)
     words = ["reproduce", "--changing", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output

@@ -119,31 +119,25 @@ def reproduce(
 ) -> None:
     """Run the paper's evaluation, draw its figures, check its claims, and write a report."""
     variants = {"--changing": changing, "--less-regret": less_regret, "--families": families}
-    _check_choice(
-        [name for name, given in variants.items() if given], quick, full, all_policies, data
-    )
+    chosen = [name for name, given in variants.items() if given]
+    _check_choice(chosen, quick, full, all_policies, data)
     summary = import_extra("bursar.paper.report.summary")
     from bursar import experiments
 
-    run_options = RunOptions(**options)
+    name = chosen[0].removeprefix("--") if chosen else "full" if full else "quick"
     ads = None if changing or families else _find_ads(data)
-    if changing:
-        what = experiments.nonstationary_experiment(repetitions, seed, quick)
-        _run_experiment(what, run_options, False, summary.describe_nonstationary)
-    elif families:
-        what = experiments.families_experiment(repetitions, seed, quick)
-        _run_experiment(what, run_options, False, summary.describe_ratios)
-    elif less_regret:
-        if ads is None:
-            typer.echo(_NO_ADS, err=True)
-        what = experiments.less_regret_experiment(ads, repetitions, seed, quick)
-        notes = [] if ads else [f"{_NO_ADS}."]
-        _run_experiment(what, run_options, False, summary.describe_ratios, notes)
-    elif full:
-        what = experiments.full_experiment(ads, repetitions or 100, seed, all_policies)
-        _run_experiment(what, run_options)
+    what = experiments.load_experiment(
+        name, ads, repetitions, seed=seed, quick=quick, all_policies=all_policies
+    )
+    notes = []
+    if less_regret and ads is None:
+        typer.echo(_NO_ADS, err=True)
+        notes = [f"{_NO_ADS}."]
+    if not chosen:
+        _run_experiment(what, RunOptions(**options))
     else:
-        _run_experiment(experiments.quick_experiment(ads, repetitions or 30, seed), run_options)
+        describe = summary.describe_nonstationary if changing else summary.describe_ratios
+        _run_experiment(what, RunOptions(**options), False, describe, notes)
 
 
 def _check_choice(

@@ -1,7 +1,8 @@
 """Experiments as TOML files, read with line numbers in errors, and written so that they read back.
 
 Python's own TOML reader keeps no positions of keys, so the line of a key is looked up in the text.
-A file may name Python files that define the user's own policies.
+A file may name Python files that define the user's own policies. The experiments that bursar ships
+are such files, too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from importlib.resources import as_file, files
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +29,7 @@ from bursar.policies.slug import parse
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem
 from bursar.settings import Setting, setting
 from bursar.settings.ad_export import AdExportOptions, AdExportSetting, read_ad_export
+from bursar.settings.base import Data
 from bursar.simulation import BUDGET_PLAYS
 
 Code = tuple[tuple[str, bytes], ...]  # names and contents of Python files
@@ -54,6 +57,58 @@ _KINDS: dict[str, type[Problem]] = {
     "Beta": Beta,
     "GeneralizedBernoulli": GeneralizedBernoulli,
 }
+_QUICK_REPETITIONS = {"changing": 8, "less-regret": 20, "families": 20}
+# policies that the paper names but did not run, and bursar's own
+_ALSO = (
+    "kl-ucb-sc-plus", "eps-first", "kube", "fractional-kube", "ucb-bv1", "ucb-bv2", "pd-bwk",
+    "mrcb", "pooled-gittins", "uniform",
+)  # fmt: skip
+
+
+def load_experiment(
+    name: str,
+    data: Data = None,
+    repetitions: int | None = None,
+    *,
+    seed: int = 0,
+    quick: bool = False,
+    all_policies: bool = False,
+) -> Experiment:
+    """Return an experiment that bursar ships.
+
+    Parameters
+    ----------
+    name : {"quick", "full", "changing", "less-regret", "families"}
+        The paper in brief, which takes minutes on two cores; the paper's evaluation; every policy
+        on nonstationary settings; bursar's policy and the paper's best on the paper's settings, and
+        on all families that are not from the paper.
+    data : path, optional
+        The ads; without them, settings made of ads are left out.
+    repetitions : int, optional
+        Another number of repetitions.
+    seed : int
+        The seed of the games.
+    quick : bool
+        Whether to play fewer repetitions, and only families on which the policy was chosen.
+    all_policies : bool
+        Whether to add policies that the paper names but did not run, and bursar's own.
+    """
+    with as_file(files("bursar.experiments").joinpath(f"{name}.toml")) as path:
+        loaded = read_experiment(path)
+    plan, default = loaded.plan, loaded.plan.repetitions
+    settings = [
+        one for one in plan.settings if data is not None or not getattr(one, "needs_data", False)
+    ]
+    if quick:
+        settings = [one for one in settings if not getattr(one, "held_out", False)]
+        default = _QUICK_REPETITIONS.get(name, default)
+    return loaded.but(
+        policies=plan.policies + (load_policies(_ALSO, ()) if all_policies else ()),
+        settings=tuple(settings),
+        repetitions=repetitions or default,
+        data=data,
+        seed=seed,
+    )
 
 
 class _Source:
