@@ -14,21 +14,23 @@ from bursar.files import make_private_file, replace_file
 from bursar.ledger.chain import check_chain
 from bursar.ledger.event import RESTORED, Event, decode_event
 from bursar.ledger.locks import FairLock, check_location
+from bursar.ledger.sql import EVENTS
 from bursar.ledger.sqlite_connection import (
     append_events,
     connect,
-    connect_reader,
+    connect_writer,
     disconnect,
+    disconnecting,
+    has_tables,
     migrate,
-    schema_version,
     sqlite_error,
 )
 from bursar.ledger.store import CampaignTotals, LogHead
 
 _DEADLINE = 10.0  # seconds to wait for the lock of a ledger
 _HEADS = "SELECT id, name, seq, ts, hash FROM campaign"
+_LOG = f"{EVENTS} ORDER BY seq"
 _TOTALS = "SELECT id, seq, ts, hash, budget, spent, held FROM campaign"
-_EVENTS = "SELECT seq, ts, kind, decision, body, hash FROM event WHERE campaign = ? ORDER BY seq"
 
 
 def backup(source: apsw.Connection, path: Path) -> int:
@@ -53,7 +55,7 @@ def check_file(connection: apsw.Connection) -> int:
     return sum(
         check_chain(
             name,
-            ((decode_event(row), row[5]) for row in connection.execute(_EVENTS, (campaign,))),
+            ((decode_event(row), row[5]) for row in connection.execute(_LOG, (campaign,))),
             LogHead(*head),
         )
         for campaign, name, *head in campaigns
@@ -88,20 +90,20 @@ def restore(source: Path, target: Path, *, replace: bool = False) -> int:
 
 
 def _restore(source: Path, target: Path) -> int:
-    old = connect(target) if target.exists() else None
+    old = connect_writer(target) if target.exists() else None
     new: apsw.Connection | None = None
     staged = target.with_name(f".{target.name}.restoring")
     try:
         with replace_file(staged) as partial:
-            _copy_file(source, partial)
-            make_private_file(partial)
+            with disconnecting(connect(source)) as reader:
+                _copy(reader, partial)
             new = apsw.Connection(str(partial))
             migrate(new, lambda _: None)  # the backup itself is not changed
-            had = schema_version(old) if old is not None else 0
-            epoch = 1 + max(_read_epoch(new), _read_epoch(old) if old and had else 0)
+            before = _read_epoch(old)
+            epoch = 1 + max(_read_epoch(new), before)
             _mark_restored(new, epoch)
             if old is not None:
-                if had:
+                if before:
                     backup(old, target.with_name(f"{target.name}.before-epoch-{epoch}"))
                 with old.backup("main", new, "main") as copy:
                     copy.step(-1)
@@ -127,29 +129,21 @@ def _mark_restored(connection: apsw.Connection, epoch: int) -> None:
             append_events(connection, campaign, LogHead(seq, ts, hash), [event], totals)
 
 
-def _read_epoch(connection: apsw.Connection) -> int:
+def _read_epoch(connection: apsw.Connection | None) -> int:
+    """Return the epoch of a database; 0 if there is none or it is empty."""
+    if connection is None or not has_tables(connection):
+        return 0
     (epoch,) = connection.execute("SELECT epoch FROM meta").fetchone() or (0,)
     return int(epoch)
 
 
-def _copy_file(source: Path, target: Path) -> None:
-    reader = connect_reader(source)
-    try:
-        _copy(reader, target)
-    finally:
-        disconnect(reader)
-
-
 def _copy(source: apsw.Connection, target: Path) -> int:
     make_private_file(target)
-    copy = apsw.Connection(str(target))
-    try:
+    with disconnecting(apsw.Connection(str(target))) as copy:
         with copy.backup("main", source, "main") as pages:
             pages.step(-1)
         copy.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file, no log beside it
         return check_file(copy)
-    finally:
-        disconnect(copy)
 
 
 def _sync_folder(path: Path) -> None:

@@ -10,23 +10,14 @@ transactions.
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from bursar.errors import (
-    CampaignExists,
-    CorruptLedger,
-    InvalidInput,
-    StorageInUse,
-    StorageUnavailable,
-    UnknownCampaign,
-)
+from bursar.errors import CorruptLedger, InvalidInput, StorageInUse, StorageUnavailable
 from bursar.ledger.chain import Written, chain_events, hash_snapshot, refused_totals
 from bursar.ledger.event import (
     GENESIS,
     Event,
-    decode_event,
     decode_events,
     encode_event_body,
     hash_event,
@@ -35,13 +26,20 @@ from bursar.ledger.postgres_connection import (
     DriverError,
     PostgresConnection,
     PostgresPool,
-    Row,
     Statement,
     describe_url,
     format_error,
     postgres_error,
 )
-from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead, LogWriter, Store
+from bursar.ledger.sql import (
+    EVENTS_AFTER,
+    Row,
+    SQLStore,
+    SQLWriter,
+    existing_campaign,
+    unknown_campaign,
+)
+from bursar.ledger.store import CampaignTotals, LogHead
 
 _PAGE = 5000  # events that are fetched at a time
 _PREFETCH = 64  # events of other processes that are fetched together with the lock
@@ -51,16 +49,6 @@ _BEGIN: Statement = ("BEGIN", ())
 _COMMIT: Statement = ("COMMIT", ())
 _ROLLBACK: Statement = ("ROLLBACK", ())
 _LOCK = "SELECT id, seq, ts, hash FROM bursar.campaign WHERE name = $1 FOR UPDATE"
-_ID = "SELECT id FROM bursar.campaign WHERE name = $1"
-_NAMES = "SELECT name FROM bursar.campaign"
-_ROWS = "SELECT name, state, budget, spent, held, seq, ts FROM bursar.campaign"
-_EVENTS = "SELECT seq, ts, kind, decision, body, hash FROM bursar.event WHERE campaign = $1"
-_AFTER = f"{_EVENTS} AND seq > $2 ORDER BY seq LIMIT $3"
-_OF_DECISION = f"{_EVENTS} AND decision = $2 AND decision <> '' ORDER BY seq"
-_WITH_DECISION = (
-    "SELECT name FROM bursar.campaign AS c WHERE EXISTS (SELECT 1 FROM bursar.event"
-    " WHERE campaign = c.id AND decision = $1 AND decision <> '')"
-)
 _HASH_AT = (
     "SELECT hash FROM bursar.event"
     " WHERE campaign = (SELECT id FROM bursar.campaign WHERE name = $1) AND seq = $2"
@@ -82,7 +70,6 @@ INSERT INTO bursar.event(campaign, seq, ts, kind, decision, body, hash)
 SELECT moved.id, e.* FROM moved, unnest(
     $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::text[], $16::bytea[]) AS e
 """
-_SNAPSHOTS = "SELECT seq, body, hash FROM bursar.snapshot WHERE campaign = $1 ORDER BY seq DESC"
 # only of the log that was decided on, in case the append that goes with it is refused
 _SAVE_SNAPSHOT = (
     "INSERT INTO bursar.snapshot SELECT id, $2, $3, $4 FROM bursar.campaign"
@@ -93,13 +80,10 @@ _DROP_SNAPSHOTS = (
     "DELETE FROM bursar.snapshot WHERE campaign = $1 AND seq < (SELECT min(seq) FROM (SELECT seq"
     " FROM bursar.snapshot WHERE campaign = $1 ORDER BY seq DESC LIMIT 3) AS newest)"
 )
-_RECORDS = "SELECT id, body FROM bursar.paper WHERE kind = $1"
-_INSERT_RECORD = "INSERT INTO bursar.paper VALUES ($1, $2, $3) ON CONFLICT"
-_DELETE_RECORD = "DELETE FROM bursar.paper WHERE kind = $1 AND id = $2"
 _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
 
 
-class PostgresStore(Store):
+class PostgresStore(SQLStore):
     """Campaigns in a database such as ``postgresql://user:secret@host/spend``.
 
     Their tables are in the schema ``bursar``, which is created if it does not exist. A writer waits
@@ -113,11 +97,9 @@ class PostgresStore(Store):
             )
         self.url = describe_url(url)
         self._seen: dict[str, LastSeen] = {}
-        self._pool = PostgresPool(url, repr(self.url), deadline)
+        self.location = repr(self.url)
+        self._pool = PostgresPool(url, self.location, deadline)
         self.names()  # creates the tables now, or raises what is wrong
-
-    def names(self) -> list[str]:
-        return sorted(name for (name,) in self._rows(_NAMES))
 
     def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
         if first.seq != 1:
@@ -128,53 +110,22 @@ class PostgresStore(Store):
         state, budget, spent, held, _ = totals
         row = [name, state, budget, spent, held, first.seq, first.ts, first.kind, first.decision]
         if not self._create((_CREATE, [*row, body.decode(), last]), name, last):
-            raise CampaignExists(f"a campaign named {name!r} already exists; choose another name")
+            raise existing_campaign(name)
 
     def open_writer(self, name: str) -> PostgresWriter:
         """Return a writer for a campaign; its ``with`` block is one transaction."""
         return PostgresWriter(self._pool, name, self._seen)
 
-    def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
-        """Yield committed events with their hashes, in pages, without blocking writers."""
-        found = self._rows(_ID, name)
-        if not found:
-            raise UnknownCampaign(f"no campaign named {name!r} in {self._pool.location}")
-        while rows := self._rows(_AFTER, *found[0], after, _PAGE):
-            for row in rows:
-                yield decode_event(row), row[5]
-            after = rows[-1][0]
+    def read_rows(self, statement: str, *values: Any) -> list[Row]:
+        [found] = self._pool.run((statement, values))
+        return found.fetchall()
 
-    def campaign_rows(self) -> list[CampaignRow]:
-        return sorted(CampaignRow(*row) for row in self._rows(_ROWS))
-
-    def find_campaigns(self, decision: str) -> list[str]:
-        return sorted(name for (name,) in self._rows(_WITH_DECISION, decision))
-
-    def records(self, kind: str) -> dict[str, bytes]:
-        return dict(sorted(self._rows(_RECORDS, kind)))
-
-    def insert_record(self, kind: str, id: str, body: bytes) -> bool:
-        self._pool.run((f"{_INSERT_RECORD} DO NOTHING", [kind, id, body]))
-        return self.records(kind).get(id) == body
-
-    def put_record(self, kind: str, id: str, body: bytes | None) -> None:
-        if body is None:
-            self._pool.run((_DELETE_RECORD, [kind, id]))
-        else:
-            replace = f"{_INSERT_RECORD} (kind, id) DO UPDATE SET body = EXCLUDED.body"
-            self._pool.run((replace, [kind, id, body]))
-
-    def ping(self) -> None:
-        """Write the time and commit it."""
-        self.put_record("ping", "", str(time.time_ns()).encode())
+    def execute(self, statement: str, *values: Any) -> None:
+        self._pool.run((statement, values))
 
     def close(self) -> None:
         """Close idle connections; an open writer keeps its own until it ends."""
         self._pool.close()
-
-    def _rows(self, text: str, *values: Any) -> list[Row]:
-        [found] = self._pool.run((text, values))
-        return found.fetchall()
 
     def _create(self, statement: Statement, name: str, last: bytes) -> bool:
         connection, _ = self._pool.begin(_BEGIN)
@@ -206,7 +157,7 @@ class LastSeen:
         self.head = head
 
 
-class PostgresWriter(LogWriter):
+class PostgresWriter(SQLWriter):
     """One transaction on the log of one campaign, in two round trips.
 
     The first locks the campaign's row and fetches its head, with the events that other processes
@@ -214,14 +165,7 @@ class PostgresWriter(LogWriter):
     back until then.
     """
 
-    __slots__ = (
-        "_base", "_campaign", "_connection", "_name", "_new", "_pool", "_seen", "_snapshot",
-        "_sound", "_tail", "_totals", "head",
-    )  # fmt: skip
-
-    head: LogHead
     _base: LogHead  # before what was appended
-    _campaign: int
     _totals: CampaignTotals  # after what was appended
 
     def __init__(self, pool: PostgresPool, name: str, seen: dict[str, LastSeen]) -> None:
@@ -252,10 +196,6 @@ class PostgresWriter(LogWriter):
         if kind is None and not self._sound:
             raise StorageUnavailable("an append to this writer failed; nothing was written")
 
-    @property
-    def seq(self) -> int:
-        return self.head.seq
-
     def events_after(self, seq: int) -> list[Event]:
         new = [event for event, _, _ in self._new if event.seq > seq]
         found: list[Event] = []
@@ -263,7 +203,7 @@ class PostgresWriter(LogWriter):
             found = self._tail[seq - self._tail[0].seq + 1 :]
             seq = max(seq, self._tail[-1].seq)
         while seq < self._base.seq:
-            page = self._events(_AFTER, seq, _PAGE)
+            page = self._events(EVENTS_AFTER, seq, _PAGE)
             if not page:
                 raise CorruptLedger(
                     f"event {seq + 1} of {self._name!r} is missing; restore a backup"
@@ -273,10 +213,8 @@ class PostgresWriter(LogWriter):
         return found + new
 
     def decision_events(self, decision: str) -> list[Event]:
-        if not decision:
-            return []
-        found = self._events(_OF_DECISION, decision)
-        return found + [event for event, _, _ in self._new if event.decision == decision]
+        new = [event for event, _, _ in self._new if decision and event.decision == decision]
+        return super().decision_events(decision) + new
 
     def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
         self._require_connection()
@@ -291,13 +229,7 @@ class PostgresWriter(LogWriter):
         self._sound = sound  # an append that failed before is not forgotten
 
     def load_snapshot(self) -> tuple[int, bytes] | None:
-        """Return number and content of the newest snapshot that is not damaged."""
-        if self._snapshot is not None:
-            return self._snapshot
-        for seq, content, stored in self._run(_SNAPSHOTS, self._campaign):
-            if seq <= self.head.seq and stored == hash_snapshot(seq, content):
-                return seq, content
-        return None
+        return self._snapshot or super().load_snapshot()
 
     def save_snapshot(self, seq: int, content: bytes) -> None:
         """Store the state after an event; the two before it are kept as well."""
@@ -308,12 +240,12 @@ class PostgresWriter(LogWriter):
         statements: list[Statement] = [_BEGIN, (_LOCK, [self._name])]
         if seen is not None and seen.others:
             # a statement of its own: it must see what was committed during the wait for the lock
-            statements.append((_AFTER, [seen.campaign, seen.head.seq, _PREFETCH]))
+            statements.append((EVENTS_AFTER, [seen.campaign, seen.head.seq, _PREFETCH]))
         self._connection, [_, locked, *tail] = self._pool.begin(*statements)
         row = locked.fetchone()
         if row is None:
             self._seen.pop(self._name, None)
-            raise UnknownCampaign(f"no campaign named {self._name!r} in {self._pool.location}")
+            raise unknown_campaign(self._name, self._pool.location)
         self._campaign, *head = row
         self.head = self._base = LogHead(*head)
         if seen is None:
@@ -322,7 +254,7 @@ class PostgresWriter(LogWriter):
         if tail:
             self._tail = decode_events(tail[0].fetchall())
         elif self.head.seq > seen.head.seq:
-            self._tail = self._events(_AFTER, seen.head.seq, _PREFETCH)
+            self._tail = self._events(EVENTS_AFTER, seen.head.seq, _PREFETCH)
         if not self._follows(seen):
             del self._seen[self._name]  # raised once: who loads the campaign again may go on
             raise StorageUnavailable(
@@ -336,7 +268,7 @@ class PostgresWriter(LogWriter):
         if self._campaign != seen.campaign or self.head.seq < seq:
             return False
         if self.head.seq > seq and (not self._tail or self._tail[-1].seq < self.head.seq):
-            return self._run(_HASH_AT, self._name, seq) == [(last,)]  # the tail is not complete
+            return self._rows(_HASH_AT, self._name, seq) == [(last,)]  # the tail is not complete
         for event in self._tail:
             last = hash_event(last, event, encode_event_body(event.body))
         return self.head.hash == last
@@ -394,12 +326,12 @@ class PostgresWriter(LogWriter):
         return found.fetchone() == (self.head.hash,)
 
     def _events(self, text: str, *values: Any) -> list[Event]:
-        return decode_events(self._run(text, self._campaign, *values))
+        return decode_events(self._rows(text, self._campaign, *values))
 
-    def _run(self, text: str, *values: Any) -> list[Row]:
+    def _rows(self, statement: str, *values: Any) -> list[Row]:
         connection = self._require_connection()
         try:
-            return connection.run((text, values))[0].fetchall()
+            return connection.run((statement, values))[0].fetchall()
         except DriverError as error:
             self._put_back()
             raise postgres_error(self._pool.location, error) from error

@@ -18,11 +18,10 @@ from collections import defaultdict
 from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any
-from uuid import uuid4
 
 from bursar.errors import BursarError, InvalidInput, MissingExtra, StorageInUse, StorageUnavailable
 from bursar.ledger.locks import register_fork_guard
-from bursar.ledger.schema import POSTGRES_STEPS, check_steps, checksum
+from bursar.ledger.sql import POSTGRES_STEPS, Row, check_version, take_steps
 
 try:
     import psycopg
@@ -41,7 +40,6 @@ except ImportError:
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # no output unless configured
 
 DriverError = psycopg.Error
-Row = tuple[Any, ...]
 Statement = tuple[str, Sequence[Any]]
 """An SQL text with parameters $1, $2, ... and their values."""
 
@@ -72,7 +70,7 @@ _DEFAULTS = {
 # A client that stops inside a transaction must not block the others for ever.
 _SETTINGS = """
 SET synchronous_commit = on; SET default_transaction_isolation = 'read committed';
-SET client_encoding = 'UTF8'; SET statement_timeout = 0;
+SET client_encoding = 'UTF8'; SET search_path = bursar; SET statement_timeout = 0;
 SET plan_cache_mode = 'force_generic_plan'; SET enable_seqscan = off;
 SET idle_in_transaction_session_timeout = '30s';
 SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3
@@ -293,26 +291,15 @@ def _configure(connection: PostgresConnection, location: str, deadline: float) -
 
 def _migrate(connection: PostgresConnection, location: str) -> None:
     """Take the steps that a database lacks, in one transaction, in one process at a time."""
-    if _check_version(connection, location) == len(POSTGRES_STEPS):
+    if _count_steps(connection, location) == len(POSTGRES_STEPS):
         return
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock($1)", (_ADVISORY,))
-        had = _check_version(connection, location)  # another process may have been faster
-        now = time.time_ns() // 1000
-        for number, step in enumerate(POSTGRES_STEPS[had:], had + 1):
-            connection.execute(step)
-            taken = number, checksum(step), now
-            connection.execute("INSERT INTO bursar.step VALUES ($1, $2, $3)", taken)
-        latest = len(POSTGRES_STEPS)
-        if had:
-            connection.execute("UPDATE bursar.meta SET schema_version = $1", (latest,))
-        else:
-            meta = latest, uuid4().hex, now
-            connection.execute("INSERT INTO bursar.meta VALUES (true, $1, $2, 1, $3)", meta)
+        had = _count_steps(connection, location)  # another process may have been faster
+        take_steps(connection.execute, POSTGRES_STEPS, had)
 
 
-def _check_version(connection: PostgresConnection, location: str) -> int:
-    """Return the number of steps that a database has taken, after checking that they are ours."""
+def _count_steps(connection: PostgresConnection, location: str) -> int:
     # to_regclass would answer from a cache that waiting for the advisory lock does not refresh
     found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'bursar'")
     tables = {name for (name,) in found}
@@ -322,10 +309,7 @@ def _check_version(connection: PostgresConnection, location: str) -> int:
         raise InvalidInput(
             f"the schema 'bursar' of {location} belongs to another program; name another database"
         )
-    (had,) = connection.execute("SELECT schema_version FROM bursar.meta").fetchone() or (0,)
-    taken = connection.execute("SELECT number, checksum FROM bursar.step").fetchall()
-    check_steps(POSTGRES_STEPS, had, dict(taken), location)
-    return int(had)
+    return check_version(lambda text: connection.execute(text).fetchall(), POSTGRES_STEPS, location)
 
 
 def _is_lost(error: psycopg.Error) -> bool:

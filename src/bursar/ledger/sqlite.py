@@ -11,61 +11,46 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from bursar.errors import (
-    BursarError,
-    CampaignExists,
-    StorageInUse,
-    StorageUnavailable,
-    UnknownCampaign,
-)
+from bursar.errors import BursarError, StorageInUse, StorageUnavailable
 from bursar.ledger.backup import backup
 from bursar.ledger.chain import hash_snapshot
-from bursar.ledger.event import Event, decode_event, decode_events
+from bursar.ledger.event import Event, decode_events
 from bursar.ledger.locks import FairLock, check_location, ledger_path, register_fork_guard
+from bursar.ledger.sql import (
+    CAMPAIGN_ID,
+    Row,
+    SQLStore,
+    SQLWriter,
+    existing_campaign,
+    unknown_campaign,
+)
 from bursar.ledger.sqlite_connection import (
     WriteAheadLog,
     append_events,
     connect,
-    connect_reader,
+    connect_writer,
     disconnect,
+    disconnecting,
     insert_campaign,
     migrate,
     sqlite_error,
 )
-from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead, LogWriter, Store
+from bursar.ledger.store import CampaignTotals, LogHead
 
-_NAMES = "SELECT name FROM campaign ORDER BY name"
-_ID = "SELECT id FROM campaign WHERE name = ?"
 _HEAD = "SELECT id, epoch, seq, ts, hash FROM campaign, meta WHERE name = ?"
-_ROWS = "SELECT name, state, budget, spent, held, seq, ts FROM campaign ORDER BY name"
-_EVENTS = "SELECT seq, ts, kind, decision, body FROM event WHERE campaign = ?"
-_AFTER = f"{_EVENTS} AND seq > ? ORDER BY seq"
-_OF_DECISION = f"{_EVENTS} AND decision = ? AND decision <> '' ORDER BY seq"
-_PAGE = (
-    "SELECT seq, ts, kind, decision, body, hash FROM event"
-    " WHERE campaign = ? AND seq > ? ORDER BY seq LIMIT 1000"
+_AFTER = (
+    "SELECT seq, ts, kind, decision, body FROM event WHERE campaign = ? AND seq > ? ORDER BY seq"
 )
-_WITH_DECISION = (
-    "SELECT name FROM campaign WHERE EXISTS (SELECT 1 FROM event"
-    " WHERE campaign = campaign.id AND decision = ? AND decision <> '') ORDER BY name"
-)
-_SNAPSHOT = "SELECT seq, body, hash FROM snapshot WHERE campaign = ?"
 _SAVE_SNAPSHOT = "INSERT OR REPLACE INTO snapshot VALUES(?, ?, ?, ?)"
-_RECORDS = "SELECT id, body FROM paper WHERE kind = ? ORDER BY id"
-_RECORD = "SELECT body FROM paper WHERE kind = ? AND id = ?"
-_INSERT_RECORD = "INSERT INTO paper VALUES(?, ?, ?) ON CONFLICT DO NOTHING"
-_PUT_RECORD = "INSERT OR REPLACE INTO paper VALUES(?, ?, ?)"
-_DELETE_RECORD = "DELETE FROM paper WHERE kind = ? AND id = ?"
 
 
-class SQLiteStore(Store):
+class SQLiteStore(SQLStore):
     """Campaigns in a file such as ``sqlite:///spend.db``, which is created if it does not exist.
 
     A writer waits at most ``deadline`` seconds for those of other threads and processes.
@@ -76,146 +61,84 @@ class SQLiteStore(Store):
     ) -> None:
         self.path = check_location(ledger_path(url))
         self.url = f"sqlite:///{self.path}"
+        self.location = repr(str(self.path))
         self._vfs = vfs
         self._epochs: dict[str, int] = {}  # by campaign: each one raises once after a restore
         self._file = SQLiteFile(self.path, deadline, vfs)
         self._file.acquire()  # creates the tables now, or raises what is wrong
         self._file.release()
 
-    def names(self) -> list[str]:
-        return [name for (name,) in self._file.read_rows(_NAMES)]
-
     def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
         with self._file.transaction() as connection:
-            if connection.execute(_ID, (name,)).fetchone():
-                raise CampaignExists(
-                    f"a campaign named {name!r} already exists; choose another name"
-                )
+            if connection.execute(CAMPAIGN_ID, (name,)).fetchone():
+                raise existing_campaign(name)
             insert_campaign(connection, name, first, totals)
 
     def open_writer(self, name: str) -> SQLiteWriter:
         """Return a writer for a campaign; its ``with`` block is one transaction."""
         return SQLiteWriter(self._file, name, self._epochs)
 
-    def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
-        """Yield committed events with their hashes, in pages, without blocking writers."""
-        found = self._file.read_rows(_ID, name)
-        if not found:
-            raise UnknownCampaign(f"no campaign named {name!r} in {str(self.path)!r}")
-        while rows := self._file.read_rows(_PAGE, *found[0], after):
-            for row in rows:
-                yield decode_event(row), row[5]
-            after = rows[-1][0]
+    def read_rows(self, statement: str, *values: Any) -> list[Row]:
+        return self._file.read_rows(statement, *values)
 
-    def campaign_rows(self) -> list[CampaignRow]:
-        return [CampaignRow(*row) for row in self._file.read_rows(_ROWS)]
-
-    def find_campaigns(self, decision: str) -> list[str]:
-        return [name for (name,) in self._file.read_rows(_WITH_DECISION, decision)]
-
-    def records(self, kind: str) -> dict[str, bytes]:
-        return dict(self._file.read_rows(_RECORDS, kind))
-
-    def insert_record(self, kind: str, id: str, body: bytes) -> bool:
-        self._write(_INSERT_RECORD, kind, id, body)
-        return self._file.read_rows(_RECORD, kind, id) == [(body,)]
-
-    def put_record(self, kind: str, id: str, body: bytes | None) -> None:
-        if body is None:
-            self._write(_DELETE_RECORD, kind, id)
-        else:
-            self._write(_PUT_RECORD, kind, id, body)
-
-    def ping(self) -> None:
-        """Write the time and commit it."""
-        self.put_record("ping", "", str(time.time_ns()).encode())
+    def execute(self, statement: str, *values: Any) -> None:
+        with self._file.transaction() as connection:
+            connection.execute(statement, values)
 
     def backup(self, path: str | os.PathLike[str]) -> int:
         """Copy all campaigns, verified, to a new file; return the number of events in it."""
         try:
-            reader = connect_reader(self.path, self._vfs)
+            reader = connect(self.path, vfs=self._vfs)
         except apsw.Error as error:
             raise sqlite_error(self.path, error) from error
-        try:
+        with disconnecting(reader):
             return backup(reader, Path(path))
-        finally:
-            disconnect(reader)
 
     def close(self) -> None:
         """Close files and connections."""
         self._file.close()
 
-    def _write(self, statement: str, *values: Any) -> None:
-        with self._file.transaction() as connection:
-            connection.execute(statement, values)
 
-
-class SQLiteWriter(LogWriter):
+class SQLiteWriter(SQLWriter):
     """One transaction on the log of one campaign; of no use before or after its ``with``."""
-
-    __slots__ = ("_campaign", "_connection", "_epochs", "_file", "_name", "_sound", "head")
-
-    head: LogHead
-    _campaign: int
 
     def __init__(self, file: SQLiteFile, name: str, epochs: dict[str, int]) -> None:
         self._file = file
         self._name = name
         self._epochs = epochs
-        self._sound = True  # whether all that was appended may be committed
         self._connection: apsw.Connection | None = None
 
     def __enter__(self) -> SQLiteWriter:
         self._connection = self._file.begin()
         try:
             self._campaign, self.head = self._file.heads.get(self._name) or self._read_head()
-        except BaseException:
-            self._connection = None
-            self._file.roll_back()
-            self._file.release()
+        except BaseException as error:
+            self.__exit__(type(error))
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._connection = None
         try:
-            if kind is not None or not self._sound:
+            if kind is not None:
                 self._file.roll_back()
             else:
                 self._file.commit()
                 self._file.heads[self._name] = self._campaign, self.head
         finally:
             self._file.release()
-        if kind is None and not self._sound:
-            raise StorageUnavailable("a step of this writer failed; nothing was written")
-
-    @property
-    def seq(self) -> int:
-        return self.head.seq
 
     def events_after(self, seq: int) -> list[Event]:
         if seq >= self.head.seq:
             return []
         return decode_events(self._rows(_AFTER, self._campaign, seq))
 
-    def decision_events(self, decision: str) -> list[Event]:
-        return decode_events(self._rows(_OF_DECISION, self._campaign, decision))
-
     def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
         connection = self._require_connection()
-        self._sound = False
         try:
             self.head = append_events(connection, self._campaign, self.head, events, totals)
-        except apsw.Error as error:
+        except Exception as error:  # even if it is swallowed, nothing may be committed
             raise self._file.fail(error) from error
-        self._sound = True
-
-    def load_snapshot(self) -> tuple[int, bytes] | None:
-        """Return number and content of the newest snapshot, unless it is damaged."""
-        for seq, content, stored in self._rows(_SNAPSHOT, self._campaign):
-            if stored == hash_snapshot(seq, content) and seq <= self.head.seq:
-                return seq, content
-        return None
 
     def save_snapshot(self, seq: int, content: bytes) -> None:
         """Store the state after an event, in place of an older one."""
@@ -224,7 +147,7 @@ class SQLiteWriter(LogWriter):
     def _read_head(self) -> tuple[int, LogHead]:
         rows = self._rows(_HEAD, self._name)
         if not rows:
-            raise UnknownCampaign(f"no campaign named {self._name!r} in {str(self._file.path)!r}")
+            raise unknown_campaign(self._name, repr(str(self._file.path)))
         campaign, epoch, *head = rows[0]
         known = self._epochs.get(self._name, epoch)
         self._epochs[self._name] = epoch
@@ -239,12 +162,11 @@ class SQLiteWriter(LogWriter):
             raise StorageUnavailable(f"the writer of {self._name!r} has ended; open another")
         return self._connection
 
-    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def _rows(self, statement: str, *values: Any) -> list[Row]:
         connection = self._require_connection()
         try:
             return connection.execute(statement, values).fetchall()
         except apsw.Error as error:
-            self._sound = False
             raise self._file.fail(error) from error
 
 
@@ -333,8 +255,7 @@ class SQLiteFile:
 
     def acquire(self) -> apsw.Connection:
         """Wait for the file, then return the connection that writes, until release()."""
-        if self._state != "open" or self._pid != os.getpid():
-            self._check_state()
+        self._check_state()
         me = threading.get_ident()
         if self._owner == me:
             raise StorageInUse(
@@ -370,14 +291,14 @@ class SQLiteFile:
         self._owner = 0
         self._writing.release()
 
-    def read_rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def read_rows(self, statement: str, *values: Any) -> list[Row]:
         """Return the rows of a statement from the connection that reads, in a short transaction."""
         with self._reading:
             try:
                 self._check_state()
                 self._check_inode()
                 if self._reader is None:
-                    self._reader = connect_reader(self.path, self._vfs)
+                    self._reader = connect(self.path, vfs=self._vfs)
                 return self._reader.execute(statement, values).fetchall()
             except (apsw.Error, OSError) as error:
                 disconnect(self._reader)
@@ -440,7 +361,7 @@ class SQLiteFile:
     def _open_writer(self) -> apsw.Connection:
         if self._inode:
             self._check_inode()
-        writer = connect(self.path, create=not self._inode, vfs=self._vfs)
+        writer = connect_writer(self.path, create=not self._inode, vfs=self._vfs)
         try:
             self._log = WriteAheadLog(writer)
             migrate(writer, lambda copy: backup(writer, copy))

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import apsw
 
 from bursar.errors import BursarError, CorruptLedger, InvalidInput, StorageInUse, StorageUnavailable
 from bursar.files import make_private_file
 from bursar.ledger.chain import chain_events, refused_totals
-from bursar.ledger.event import GENESIS, Event
-from bursar.ledger.schema import SQLITE_STEPS, check_steps, checksum
+from bursar.ledger.event import Event
+from bursar.ledger.sql import EMPTY_LOG, SQLITE_STEPS, Row, check_version, take_steps
 from bursar.ledger.store import CampaignTotals, LogHead
 
 _OLDEST = (3, 51, 3)  # before it, two connections in WAL mode could corrupt a database
@@ -27,7 +26,6 @@ _BUSY = 5_000  # ms; our own lock separates writers, this is for other programs
 _APPLICATION = 0x62757273  # "burs": marks our files among other SQLite files
 _FULL = 1024  # pages of a write-ahead log, 4 MB
 _PASSIVE, _TRUNCATE = apsw.SQLITE_CHECKPOINT_PASSIVE, apsw.SQLITE_CHECKPOINT_TRUNCATE
-_EMPTY = LogHead(0, -(2**63), GENESIS)  # of a log without events
 
 _SETTINGS = """
 PRAGMA mmap_size = 0;
@@ -55,13 +53,29 @@ def check_sqlite(version: str | None = None) -> None:
         )
 
 
-def connect(path: Path, *, create: bool = False, vfs: str | None = None) -> apsw.Connection:
-    """Open a file for writing, with a write-ahead log; every commit waits for the disk."""
+def connect(
+    path: Path, flags: int = apsw.SQLITE_OPEN_READONLY, *, vfs: str | None = None
+) -> apsw.Connection:
+    """Open a file, for reading only unless ``flags`` say otherwise."""
     check_sqlite()
+    connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
+    try:
+        connection.set_busy_timeout(_BUSY)
+        # a file that was replaced has a log of the same name, which closing must not delete
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.execute(_SETTINGS).fetchall()
+    except BaseException:
+        connection.close(True)
+        raise
+    return connection
+
+
+def connect_writer(path: Path, *, create: bool = False, vfs: str | None = None) -> apsw.Connection:
+    """Open a file for writing, with a write-ahead log; every commit waits for the disk."""
     if create and vfs is None:
         make_private_file(path)  # it has secrets, and SQLite would let everybody read them
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-    connection = _connect(path, flags, vfs)
+    connection = connect(path, flags, vfs=vfs)
     try:
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone() or ("none",)
         if mode != "wal":
@@ -76,30 +90,20 @@ def connect(path: Path, *, create: bool = False, vfs: str | None = None) -> apsw
     return connection
 
 
-def connect_reader(path: Path, vfs: str | None = None) -> apsw.Connection:
-    """Open a file for reading only."""
-    check_sqlite()
-    return _connect(path, apsw.SQLITE_OPEN_READONLY, vfs)
-
-
-def _connect(path: Path, flags: int, vfs: str | None) -> apsw.Connection:
-    connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
-    try:
-        connection.set_busy_timeout(_BUSY)
-        # a file that was replaced has a log of the same name, which closing must not delete
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        connection.execute(_SETTINGS).fetchall()
-    except BaseException:
-        connection.close(True)
-        raise
-    return connection
-
-
 def disconnect(connection: apsw.Connection | None) -> None:
     """Close a connection in any state."""
     if connection is not None:
         with contextlib.suppress(apsw.Error):
             connection.close(True)
+
+
+@contextlib.contextmanager
+def disconnecting(connection: apsw.Connection) -> Iterator[apsw.Connection]:
+    """Close a connection at the end of a block."""
+    try:
+        yield connection
+    finally:
+        disconnect(connection)
 
 
 def sqlite_error(path: Path, error: Exception) -> BursarError:
@@ -151,18 +155,15 @@ class WriteAheadLog:
         return 0
 
 
-def schema_version(connection: apsw.Connection) -> int:
-    """Return the number of steps that a database has taken; 0 for an empty one."""
+def has_tables(connection: apsw.Connection) -> bool:
+    """Return whether a database has our tables; refuse those of another program."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
-    if not tables:
-        return 0
     (owner,) = connection.execute("PRAGMA application_id").fetchone() or (0,)
-    if owner != _APPLICATION or "meta" not in tables:
+    if tables and (owner != _APPLICATION or "meta" not in tables):
         raise InvalidInput(
             f"{connection.filename!r} is an SQLite database of another program; name another file"
         )
-    (found,) = connection.execute("SELECT schema_version FROM meta").fetchone() or (0,)
-    return int(found)
+    return bool(tables)
 
 
 def migrate(connection: apsw.Connection, copy: Callable[[Path], object]) -> None:
@@ -170,26 +171,19 @@ def migrate(connection: apsw.Connection, copy: Callable[[Path], object]) -> None
 
     Before a database with content is changed, ``copy`` is called to copy it to a file beside it.
     """
-    had = schema_version(connection)
-    rows: list[Any] = []
-    if had:
-        rows = connection.execute("SELECT number, checksum FROM step").fetchall()
-    check_steps(SQLITE_STEPS, had, dict(rows), repr(connection.filename))
+
+    def run(text: str, values: Sequence[Any] = ()) -> list[Row]:
+        return connection.execute(text, values).fetchall()
+
+    location = repr(connection.filename)
+    had = check_version(run, SQLITE_STEPS, location) if has_tables(connection) else 0
     if had == len(SQLITE_STEPS):
         return
     if had:
         copy(Path(f"{connection.filename}.schema-{had}-{time.time_ns() // 10**9}"))
     with connection:  # a savepoint: all steps or none
-        now = time.time_ns() // 1000
-        for number, step in enumerate(SQLITE_STEPS[had:], had + 1):
-            connection.execute(step).fetchall()
-            connection.execute("INSERT INTO step VALUES(?, ?, ?)", (number, checksum(step), now))
-        if had:
-            connection.execute("UPDATE meta SET schema_version = ?", (len(SQLITE_STEPS),))
-        else:
-            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-            meta = len(SQLITE_STEPS), uuid4().hex, now
-            connection.execute("INSERT INTO meta VALUES(?, ?, 1, ?)", meta)
+        take_steps(run, SQLITE_STEPS, had)
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
 
 
 def insert_campaign(
@@ -199,9 +193,9 @@ def insert_campaign(
     connection.execute(
         "INSERT INTO campaign(name, state, budget, spent, held, seq, ts, hash)"
         " VALUES(?, ?, ?, 0, 0, ?, ?, ?)",
-        (name, totals.state, totals.budget, *_EMPTY),
+        (name, totals.state, totals.budget, *EMPTY_LOG),
     )
-    append_events(connection, connection.last_insert_rowid(), _EMPTY, [first], totals)
+    append_events(connection, connection.last_insert_rowid(), EMPTY_LOG, [first], totals)
 
 
 def append_events(

@@ -1,0 +1,225 @@
+"""What the databases share: their tables, how these change, and the statements that read them.
+
+Tables are changed by numbered steps that only go forward. A step that has been released is never
+edited: every database that took it stores its checksum. A change is a new step at the end. In
+PostgreSQL the tables are in a schema of their own, ``bursar``, so that a database can hold other
+tables, too.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from typing import Any, LiteralString
+from uuid import uuid4
+
+from bursar.errors import CampaignExists, CorruptLedger, NewerSchema, UnknownCampaign
+from bursar.ledger.chain import hash_snapshot
+from bursar.ledger.event import GENESIS, Event, decode_event, decode_events
+from bursar.ledger.store import CampaignRow, LogHead, LogWriter, Store
+
+Row = tuple[Any, ...]
+
+SQLITE_STEPS: tuple[str, ...] = (
+    """
+    CREATE TABLE meta(
+        schema_version INTEGER NOT NULL, instance TEXT NOT NULL, epoch INTEGER NOT NULL,
+        created INTEGER NOT NULL) STRICT;
+    CREATE TABLE step(
+        number INTEGER PRIMARY KEY, checksum TEXT NOT NULL, ts INTEGER NOT NULL) STRICT;
+    CREATE TABLE campaign(
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, state TEXT NOT NULL,
+        budget INTEGER NOT NULL, spent INTEGER NOT NULL CHECK(spent >= 0),
+        held INTEGER NOT NULL CHECK(held >= 0), seq INTEGER NOT NULL, ts INTEGER NOT NULL,
+        hash BLOB NOT NULL) STRICT;
+    CREATE TABLE event(
+        campaign INTEGER NOT NULL, seq INTEGER NOT NULL, ts INTEGER NOT NULL, kind TEXT NOT NULL,
+        decision TEXT NOT NULL, body TEXT NOT NULL, hash BLOB NOT NULL,
+        PRIMARY KEY(campaign, seq)) STRICT, WITHOUT ROWID;
+    CREATE INDEX event_of_decision ON event(campaign, decision) WHERE decision <> '';
+    CREATE TABLE snapshot(
+        campaign INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL,
+        hash BLOB NOT NULL) STRICT;
+    """,
+    """
+    CREATE TABLE paper(
+        kind TEXT NOT NULL, id TEXT NOT NULL, body BLOB NOT NULL,
+        PRIMARY KEY(kind, id)) STRICT, WITHOUT ROWID;
+    """,
+)
+
+POSTGRES_STEPS: tuple[LiteralString, ...] = (
+    """
+    CREATE SCHEMA IF NOT EXISTS bursar;
+    CREATE TABLE bursar.meta(
+        one boolean PRIMARY KEY DEFAULT true CHECK (one), schema_version integer NOT NULL,
+        instance text NOT NULL, epoch integer NOT NULL, created bigint NOT NULL);
+    CREATE TABLE bursar.step(
+        number integer PRIMARY KEY, checksum text NOT NULL, ts bigint NOT NULL);
+    CREATE TABLE bursar.campaign(
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        name text COLLATE "C" NOT NULL UNIQUE, state text NOT NULL, budget bigint NOT NULL,
+        spent bigint NOT NULL CHECK (spent >= 0), held bigint NOT NULL CHECK (held >= 0),
+        seq bigint NOT NULL CHECK (seq >= 1), ts bigint NOT NULL,
+        hash bytea NOT NULL CHECK (octet_length(hash) = 16)
+    ) WITH (fillfactor = 10);
+    CREATE TABLE bursar.event(
+        campaign bigint NOT NULL, seq bigint NOT NULL CHECK (seq >= 1), ts bigint NOT NULL,
+        kind text NOT NULL, decision text COLLATE "C" NOT NULL, body text NOT NULL,
+        hash bytea NOT NULL CHECK (octet_length(hash) = 16), PRIMARY KEY (campaign, seq));
+    CREATE INDEX event_of_decision ON bursar.event(campaign, decision) WHERE decision <> '';
+    CREATE TABLE bursar.snapshot(
+        campaign bigint NOT NULL, seq bigint NOT NULL, body bytea NOT NULL,
+        hash bytea NOT NULL CHECK (octet_length(hash) = 16), PRIMARY KEY (campaign, seq));
+    """,
+    """
+    CREATE TABLE bursar.paper(
+        kind text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL, body bytea NOT NULL,
+        PRIMARY KEY (kind, id));
+    """,
+)  # the fill factor lets a campaign's row change in place, without touching an index
+
+
+def check_version(run: Callable[..., list[Row]], steps: tuple[str, ...], location: str) -> int:
+    """Return the number of steps that a database has taken; check that they are ours."""
+    ((version,),) = run("SELECT schema_version FROM meta") or [(0,)]
+    taken: dict[int, str] = dict(run("SELECT number, checksum FROM step"))
+    if version > len(steps):
+        raise NewerSchema(
+            f"{location} has schema {version}, this bursar knows {len(steps)};"
+            " use the newer bursar that wrote it"
+        )
+    for number, step in enumerate(steps[:version], 1):
+        if taken.get(number) != checksum(step):
+            raise CorruptLedger(
+                f"step {number} of the schema of {location} was changed; restore a backup"
+            )
+    return int(version)
+
+
+def take_steps(run: Callable[..., Any], steps: tuple[str, ...], had: int) -> None:
+    """Take the steps that a database lacks; to be called in a transaction."""
+    now = time.time_ns() // 1000
+    for number, step in enumerate(steps[had:], had + 1):
+        run(step)
+        run("INSERT INTO step VALUES ($1, $2, $3)", (number, checksum(step), now))
+    if had:
+        run("UPDATE meta SET schema_version = $1", (len(steps),))
+    else:
+        run(
+            "INSERT INTO meta(schema_version, instance, epoch, created) VALUES ($1, $2, 1, $3)",
+            (len(steps), uuid4().hex, now),
+        )
+
+
+def checksum(step: str) -> str:
+    """Return the checksum of a step; white space does not matter."""
+    return blake2b(" ".join(step.split()).encode(), digest_size=16).hexdigest()
+
+
+EMPTY_LOG = LogHead(0, -(2**63), GENESIS)
+"""The head of a log without events."""
+
+CAMPAIGN_ID = "SELECT id FROM campaign WHERE name = $1"
+EVENTS = "SELECT seq, ts, kind, decision, body, hash FROM event WHERE campaign = $1"
+EVENTS_AFTER = f"{EVENTS} AND seq > $2 ORDER BY seq LIMIT $3"
+_PAGE = 1000  # events that are read at a time
+_OF_DECISION = f"{EVENTS} AND decision = $2 AND decision <> '' ORDER BY seq"
+_NAMES = "SELECT name FROM campaign"
+_ROWS = "SELECT name, state, budget, spent, held, seq, ts FROM campaign"
+_WITH_DECISION = (
+    "SELECT name FROM campaign WHERE EXISTS (SELECT 1 FROM event"
+    " WHERE campaign = campaign.id AND decision = $1 AND decision <> '')"
+)
+_SNAPSHOTS = "SELECT seq, body, hash FROM snapshot WHERE campaign = $1 ORDER BY seq DESC"
+_RECORDS = "SELECT id, body FROM paper WHERE kind = $1"
+_RECORD = "SELECT body FROM paper WHERE kind = $1 AND id = $2"
+_INSERT_RECORD = "INSERT INTO paper VALUES ($1, $2, $3) ON CONFLICT (kind, id) DO"
+_DELETE_RECORD = "DELETE FROM paper WHERE kind = $1 AND id = $2"
+
+
+class SQLStore(Store):
+    """A store in a database, which adds how statements are run and how logs are written."""
+
+    location: str  # for messages
+
+    @abstractmethod
+    def read_rows(self, statement: str, *values: Any) -> list[Row]:
+        """Return the rows of a statement that needs no transaction."""
+
+    @abstractmethod
+    def execute(self, statement: str, *values: Any) -> None:
+        """Run a statement in a transaction of its own."""
+
+    def names(self) -> list[str]:
+        return sorted(name for (name,) in self.read_rows(_NAMES))
+
+    def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
+        """Yield committed events with their hashes, in pages, without blocking writers."""
+        found = self.read_rows(CAMPAIGN_ID, name)
+        if not found:
+            raise unknown_campaign(name, self.location)
+        while rows := self.read_rows(EVENTS_AFTER, *found[0], after, _PAGE):
+            for row in rows:
+                yield decode_event(row), row[5]
+            after = rows[-1][0]
+
+    def campaign_rows(self) -> list[CampaignRow]:
+        return sorted(CampaignRow(*row) for row in self.read_rows(_ROWS))
+
+    def find_campaigns(self, decision: str) -> list[str]:
+        return sorted(name for (name,) in self.read_rows(_WITH_DECISION, decision))
+
+    def records(self, kind: str) -> dict[str, bytes]:
+        return dict(sorted(self.read_rows(_RECORDS, kind)))
+
+    def insert_record(self, kind: str, id: str, body: bytes) -> bool:
+        self.execute(f"{_INSERT_RECORD} NOTHING", kind, id, body)
+        return self.read_rows(_RECORD, kind, id) == [(body,)]
+
+    def put_record(self, kind: str, id: str, body: bytes | None) -> None:
+        if body is None:
+            self.execute(_DELETE_RECORD, kind, id)
+        else:
+            self.execute(f"{_INSERT_RECORD} UPDATE SET body = EXCLUDED.body", kind, id, body)
+
+    def ping(self) -> None:
+        """Write the time and commit it."""
+        self.put_record("ping", "", str(time.time_ns()).encode())
+
+
+class SQLWriter(LogWriter):
+    """A transaction of a database on the log of one campaign."""
+
+    head: LogHead = EMPTY_LOG
+    _campaign: int  # its id
+
+    @abstractmethod
+    def _rows(self, statement: str, *values: Any) -> list[Row]:
+        """Return the rows of a statement in the transaction."""
+
+    @property
+    def seq(self) -> int:
+        return self.head.seq
+
+    def decision_events(self, decision: str) -> list[Event]:
+        return decode_events(self._rows(_OF_DECISION, self._campaign, decision))
+
+    def load_snapshot(self) -> tuple[int, bytes] | None:
+        """Return number and content of the newest snapshot that is not damaged."""
+        for seq, content, stored in self._rows(_SNAPSHOTS, self._campaign):
+            if seq <= self.head.seq and stored == hash_snapshot(seq, content):
+                return seq, content
+        return None
+
+
+def unknown_campaign(name: str, location: str) -> UnknownCampaign:
+    """Return the error for a name that no campaign has."""
+    return UnknownCampaign(f"no campaign named {name!r} in {location}")
+
+
+def existing_campaign(name: str) -> CampaignExists:
+    """Return the error for a name that is taken."""
+    return CampaignExists(f"a campaign named {name!r} already exists; choose another name")
