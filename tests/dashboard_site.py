@@ -17,16 +17,14 @@ from starlette.testclient import TestClient
 from bursar.campaign import Campaign
 from bursar.dashboard import make_pages
 from bursar.service.app import create_app
-from bursar.service.config import ServiceConfig
-from bursar.service.service import Service
+from bursar.service.service import Service, ServiceConfig
 
 _PROGRAM = """
 import sys, uvicorn
 from pathlib import Path
 from bursar.dashboard import make_pages
 from bursar.service.app import create_app
-from bursar.service.service import Service
-from bursar.service.config import ServiceConfig
+from bursar.service.service import Service, ServiceConfig
 port, url, reports = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 config = ServiceConfig(port=port, require_keys=sys.argv[4] != "open", reports=reports)
 service = Service(url, config)

@@ -18,9 +18,8 @@ from typer.main import get_command
 
 from bursar.campaign import Campaign
 from bursar.cli import app
-from bursar.service.config import ServiceConfig
 from bursar.service.keys import SCOPES
-from bursar.service.service import Service
+from bursar.service.service import Service, ServiceConfig
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
@@ -40,7 +39,7 @@ def exposed():
     """The names of all series that a service shows, with the labels of each."""
     service = Service("memory", ServiceConfig(require_keys=False))
     Campaign("llm", "1.00", {"small": "0.10"}, storage=service.store, currency="EUR")
-    families = text_string_to_metric_families(service.metrics.to_text(service).decode())
+    families = text_string_to_metric_families(service.metrics.to_text().decode())
     found = {}
     for family in families:
         for sample in family.samples:

@@ -334,7 +334,8 @@ def test_the_pages_show_an_arm_that_changed() -> None:
     changed = {arm.key: arm.changed for arm in summary.arms}
     assert changed["large"] == ()
     assert (changed["small"][0].what, changed["small"][0].reset) == ("cost", True)
-    assert any(one.text.startswith("Alarm: small changed") for one in summary.alerts)
+    assert ("bad", "alarms") in summary.alerts
+    assert any(alarm.startswith("small changed") for alarm in summary.alarms)
     event = next(event for event in campaign.events() if event.kind == "changed")
     assert find_group(event.kind) == "trouble"
     text = EventDescriber(campaign.coin, summary.arms).describe(event)

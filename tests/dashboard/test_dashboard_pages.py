@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 from decimal import Decimal
 from html import unescape
 
 import pytest
 from dashboard_site import make_campaign, site
+from hand_clock import HandClock
 
 from bursar.campaign import Campaign
 from bursar.campaign.config import RULES
@@ -73,6 +75,51 @@ def test_the_first_screen_shows_the_money(home):
     assert "Budget 10.00 USD" in told
     assert "best arm" in told
     assert "(estimated)" in told
+
+
+def test_what_is_wrong_is_said_and_decides_the_answer():
+    with site() as (service, client):
+        store = service.store
+        Campaign("shut", "1.00", {"x": "0.10"}, storage=store).end()
+        assert "No campaign is running, so nothing is being spent." in text(client.get("/"))
+        make_campaign(store)
+        assert "No. The running campaign is within budget, without" in text(client.get("/"))
+        clock = HandClock(int(time.time()) - 7200)
+        old = Campaign("old", "1.00", {"x": "0.10"}, storage=store, clock=clock)
+        old.ask()
+        told = text(client.get("/"))
+        assert "All campaigns are within budget, but check old." in told
+        assert "1 hold is stuck." in told
+        bad = Campaign("over", "1.00", {"call": "0.50"}, storage=store, currency="USD")
+        bad.tell(bad.ask(), cost="1.30", reward=1)
+        told = text(client.get("/"))
+        assert "Action needed: check over." in told
+        assert "Overdrawn by 0.30 USD; no further decisions are granted." in told
+        assert "Costs exceeded their holds by 0.80 USD in total." in told
+
+
+def test_alarms_are_shown(home, monkeypatch):
+    _, client = home
+    monkeypatch.setattr(Campaign, "alarms", ["small changed", "large changed"])
+    for path in ("/", "/campaigns/llm"):
+        assert "Alarm: small changed Alarm: large changed" in text(client.get(path))
+
+
+def test_the_performance_of_a_campaign_is_said_in_words(home):
+    service, client = home
+    best = "as much as the best arm, small (estimated at "
+    assert best in text(client.get("/campaigns/llm"))
+    for name, arms, reward, words in (
+        ("new", {"a": "0.1"}, None, "Nothing has been spent yet."),
+        ("free", {"a": "0.1"}, 0.0, "), does not earn anything."),
+        ("worse", {"<b>": "0.1", "bad": "0.1"}, 0.9, "% of the best arm, <b> (estimated at "),
+    ):
+        campaign = Campaign(name, "100", arms, policy="uniform", storage=service.store)
+        if reward is not None:
+            campaign.run(lambda arm, r=reward: ("0.10", 0.0 if arm == "bad" else r), most=400)
+        page = client.get(f"/campaigns/{name}")
+        assert words in text(page).replace("&lt;", "<")
+        assert "<b>" not in page.text
 
 
 def test_totals_keep_currencies_apart():
@@ -174,7 +221,7 @@ def test_nothing_typed_is_lost_on_an_error(home):
     assert answer.status_code == 422
     assert "budget must be an amount such as '1.50', got '4O'" in text(answer)
     assert 'value="video"' in answer.text
-    assert "x" not in service.names()
+    assert "x" not in service.store.names()
     taken = client.post("/new", data=fields | {"name": "llm", "budget": "40"})
     assert "A campaign named 'llm' already exists" in text(taken)
 

@@ -20,12 +20,11 @@ from bursar.campaign.commands import ask_command, tell_command
 from bursar.errors import RateLimited, StorageUnavailable
 from bursar.service import maintenance, telemetry
 from bursar.service.auth import COOKIE, require, require_form
-from bursar.service.config import ServiceConfig
 from bursar.service.maintenance import find_violations
 from bursar.service.middleware import Guard, Hosts, RateLimit
 from bursar.service.operation import Endpoint, Operation
 from bursar.service.routes import OPERATIONS
-from bursar.service.service import Service
+from bursar.service.service import Service, ServiceConfig
 
 HERE = "http://127.0.0.1:8321"
 
@@ -499,9 +498,9 @@ def test_metrics_have_the_money_as_it_is_now():
         spent = await service.submit("llm", ask_command())
         config = service.campaign("llm").config
         await service.submit("llm", tell_command(config, spent, "0.15", 1.0), urgent=True)
-        service.metrics.count_asks("granted", 2)
-        service.metrics.count_asks("rate-limited")
-        service.metrics.count_outcomes("settled")
+        service.metrics.asks["granted"].inc(2)
+        service.metrics.asks["rate-limited"].inc()
+        service.metrics.outcomes["settled"].inc()
         return kept
 
     asyncio.run(play())
@@ -565,7 +564,7 @@ def service():
 
 
 def violations(service):
-    return metrics(service.metrics.to_text(service).decode())["bursar_invariant_violations_total",]
+    return metrics(service.metrics.to_text().decode())["bursar_invariant_violations_total",]
 
 
 def test_sums_that_hold_are_no_news(service):
@@ -625,6 +624,6 @@ def test_a_damaged_log_is_found_by_the_daily_look(tmp_path, lines):
     assert maintenance.verify_all(service) == 0
     live_state(service.campaign("llm")).held += 1
     assert maintenance.verify_all(service) == 1
-    assert "bursar_replay_mismatch_total 1.0" in service.metrics.to_text(service).decode()
+    assert "bursar_replay_mismatch_total 1.0" in service.metrics.to_text().decode()
     assert any("is damaged" in one["message"] for one in lines())
     service.close()

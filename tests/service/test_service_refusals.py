@@ -248,7 +248,7 @@ def test_a_surprise_is_logged_and_not_told(
     def surprise() -> Callable[[], None]:
         raise KeyError("the secret of the house")
 
-    monkeypatch.setattr(service, "names", surprise)
+    monkeypatch.setattr(service.store, "names", surprise)
     answer = made.get("/v1/campaigns")
     problem = check_problem(answer, 500, "internal")
     assert "secret" not in answer.text

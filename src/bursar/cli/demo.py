@@ -156,7 +156,7 @@ class DemoSimulation:
             await asyncio.sleep(self._rng.expovariate(demo.pace))
             try:
                 decision: Decision = await service.submit(demo.name, ask_command())
-                service.metrics.count_asks("granted")
+                service.metrics.asks["granted"].inc()
             except BudgetExhausted:
                 await asyncio.sleep(_TOP_UP_SECONDS)
                 await self._top_up(service, demo)
@@ -179,7 +179,7 @@ class DemoSimulation:
         async def report(cost: str | None, reward: float | None, outcome: str) -> None:
             command = tell_command(config, decision, cost, reward)
             await service.submit(demo.name, command, urgent=True)
-            service.metrics.count_outcomes(outcome)
+            service.metrics.outcomes[outcome].inc()
 
         late = rng.random() < _LATE_SHARE
         try:

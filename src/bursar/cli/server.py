@@ -28,10 +28,9 @@ from bursar.dashboard import make_pages
 from bursar.errors import InvalidInput
 from bursar.ledger.locks import LedgerClaim, ledger_path
 from bursar.service.app import create_app
-from bursar.service.config import ServiceConfig
 from bursar.service.maintenance import run_maintenance
 from bursar.service.middleware import is_loopback
-from bursar.service.service import Service
+from bursar.service.service import Service, ServiceConfig
 from bursar.service.telemetry import configure_logging
 
 _LOG = logging.getLogger("bursar.serve")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,10 @@ class _Assets(StaticFiles):
 def make_pages(service: Service) -> list[BaseRoute]:
     """Return the routes of all pages of a service."""
 
-    def get(path: str, handler: Handler) -> Route:
-        return Route(path, make_endpoint(service, handler), methods=["GET"])
+    def route(method: str, path: str, handler: Handler) -> Route:
+        return Route(path, make_endpoint(service, handler), methods=[method])
 
-    def post(path: str, handler: Handler) -> Route:
-        return Route(path, make_endpoint(service, handler), methods=["POST"])
-
+    get, post = partial(route, "GET"), partial(route, "POST")
     return [
         get("/", overview.show_overview),
         get("/live", streams.stream_all),

@@ -22,7 +22,6 @@ from bursar.dashboard.render import (
 from bursar.errors import BursarError, CampaignExists, Forbidden, InvalidInput
 from bursar.money import Coin
 from bursar.policies import POLICIES
-from bursar.service.requests import request_author
 from bursar.service.service import Service
 
 _ROWS, _MAX_ROWS = 3, 200
@@ -53,7 +52,7 @@ async def create_campaign(page: Page) -> Response:
         raise Forbidden(f"key {key.id!r} may not create a campaign named {name!r}")
     if not form.errors:
         try:
-            await page.run(_create, page.service, arguments, request_author(key))
+            await page.run(_create, page.service, arguments, key.id)
             return redirect(campaign_path(name), done="created")
         except BursarError as error:
             is_name = isinstance(error, CampaignExists) or (
@@ -64,7 +63,7 @@ async def create_campaign(page: Page) -> Response:
 
 
 def _create(service: Service, arguments: dict[str, Any], author: str) -> None:
-    if arguments["name"] in service.names():
+    if arguments["name"] in service.store.names():
         raise CampaignExists(f"A campaign named {arguments['name']!r} already exists")
     Campaign(storage=service.store, by=author, **arguments)
 

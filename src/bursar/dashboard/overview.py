@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
@@ -12,7 +11,6 @@ from starlette.responses import Response
 from bursar.dashboard.render import Page
 from bursar.dashboard.summary import CampaignSummary, summarize
 from bursar.errors import CorruptLedger, NewerSchema
-from bursar.formatting import join_words
 from bursar.service.keys import Key
 from bursar.service.service import Service
 
@@ -31,14 +29,7 @@ async def show_overview(page: Page) -> Response:
     key = page.require("read")
     campaigns, unreadable, hidden = await page.run(_load_summaries, page.service, key)
     campaigns.sort(key=lambda one: (not one.alerts, _TONES.index(one.badge[0]), one.name))
-    tone, verdict = make_verdict(campaigns, unreadable)
-    values: dict[str, Any] = {
-        "campaigns": campaigns,
-        "tone": tone,
-        "verdict": verdict,
-        "unreadable": unreadable,
-        "hidden": hidden,
-    }
+    values = {"campaigns": campaigns, "unreadable": unreadable, "hidden": hidden}
     if page.is_live:
         return page.render_parts(("overview_top", "overview_cards"), **values)
     return page.render("overview", section="overview", **values)
@@ -72,20 +63,3 @@ def _load_summaries(service: Service, key: Key) -> tuple[list[CampaignSummary], 
 
 def _age(summary: CampaignSummary) -> float:
     return (datetime.now(UTC) - summary.now).total_seconds()
-
-
-def make_verdict(campaigns: list[CampaignSummary], unreadable: list[str]) -> tuple[str, str]:
-    """Return whether money is being lost: a tone and a sentence."""
-    if unreadable:
-        return "bad", f"Action needed: the ledger of {join_words(unreadable, 3)} cannot be read."
-    bad = [one.name for one in campaigns if any(alert.tone == "bad" for alert in one.alerts)]
-    if bad:
-        return "bad", f"Action needed: check {join_words(bad, 3)}."
-    doubtful = [one.name for one in campaigns if one.alerts]
-    if doubtful:
-        return "warning", f"All campaigns are within budget, but check {join_words(doubtful, 3)}."
-    running = sum(one.status.state == "active" for one in campaigns)
-    if not running:
-        return "neutral", "No campaign is running, so nothing is being spent."
-    subject = "The running campaign is" if running == 1 else f"All {running} running campaigns are"
-    return "good", f"No. {subject} within budget, without stuck holds or overruns."

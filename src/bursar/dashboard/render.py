@@ -23,6 +23,7 @@ from bursar.formatting import (
     format_number,
     format_percent,
     format_time,
+    join_words,
     pluralize,
 )
 from bursar.service.auth import request_csrf, request_key, require, require_form
@@ -126,7 +127,7 @@ def make_endpoint(service: Service, handler: Handler) -> Callable[[Request], Awa
             detail = public_message(error, request.scope)
             return page.render_error(kind.status, detail, kind.title)
         except Exception as error:
-            problem_response(error, request.scope, service.config)  # writes it to the log
+            problem_response(error, request.scope)  # writes it to the log
             return page.render_error(500, "Internal error.")
 
     return endpoint
@@ -248,6 +249,7 @@ def _environment() -> Environment:
         "plural": pluralize,
         "segment": _quote_segment,
         "time": format_time,
+        "words": join_words,
         "utc": lambda us: datetime.fromtimestamp(us / 1e6, UTC),
     }
     environment.tests["infinite"] = math.isinf

@@ -24,6 +24,12 @@ _RETRY = b"retry: 2000\n\n"
 _KEEP_ALIVE = b": still here\n\n"
 
 
+def _stream(page: Page, notices: AsyncIterator[bytes]) -> Response:
+    if page.request.method == "HEAD":
+        return Response(headers=_HEADERS)
+    return StreamingResponse(notices, headers=_HEADERS)
+
+
 def _format_notice(number: int) -> bytes:
     return b"event: news\ndata: %d\n\n" % number
 
@@ -32,9 +38,7 @@ async def stream_campaign(page: Page) -> Response:
     """Send a notice when a campaign has new events."""
     key = page.require("read")
     await page.service.find_campaign(page.name)  # or else 404
-    if page.request.method == "HEAD":
-        return Response(headers=_HEADERS)
-    return StreamingResponse(_watch_campaign(page, key), headers=_HEADERS)
+    return _stream(page, _watch_campaign(page, key))
 
 
 async def _watch_campaign(page: Page, key: Key) -> AsyncIterator[bytes]:
@@ -50,9 +54,7 @@ async def _watch_campaign(page: Page, key: Key) -> AsyncIterator[bytes]:
 async def stream_all(page: Page) -> Response:
     """Send a notice when any campaign that the key can see has new events."""
     key = page.require("read")
-    if page.request.method == "HEAD":
-        return Response(headers=_HEADERS)
-    return StreamingResponse(_watch_all(page, key), headers=_HEADERS)
+    return _stream(page, _watch_all(page, key))
 
 
 async def _watch_all(page: Page, key: Key) -> AsyncIterator[bytes]:

@@ -9,7 +9,6 @@ from functools import cached_property
 
 from bursar.campaign import ArmView, Campaign, Decision, Estimate, Forecast
 from bursar.campaign.views import Status
-from bursar.formatting import format_money, format_number, format_percent, pluralize
 from bursar.service.series import Series
 
 _HOUR = timedelta(hours=1)
@@ -26,21 +25,12 @@ _PACES = ((3.0 / 24.0, 1440.0, "minute"), (3.0, 24.0, "hour"), (math.inf, 1.0, "
 
 
 @dataclass(frozen=True)
-class Alert:
-    """Something that an operator should look at; the tone "bad" is worse than "warning"."""
-
-    tone: str
-    text: str
-
-
-@dataclass(frozen=True)
 class Performance:
     """Recent reward per unit of cost, compared with the best arm so far."""
 
-    ratio: float | None  # None if nothing was spent
-    best: ArmView | None  # None if there are too few outcomes
-    tone: str  # good (as much as the best arm), warning, bad (less than half) or neutral (unknown)
-    sentence: str
+    ratio: float | None = None  # None if nothing was spent
+    best: ArmView | None = None  # None if there are too few outcomes
+    tone: str = "neutral"  # good (as much as the best arm), warning, bad (less than half)
     missed: Estimate | None = None  # reward that always playing the best arm would have added
 
 
@@ -89,51 +79,40 @@ class CampaignSummary:
     @cached_property
     def performance(self) -> Performance:
         """Recent reward per cost, compared with the best arm."""
-        spent = float(self.status.spent)
+        spent, best = float(self.status.spent), self.best_arm
         if spent <= 0.0:
-            return Performance(None, None, "neutral", "Nothing has been spent yet.")
+            return Performance()
         # the mean of the whole campaign until its recent history is read
         ratio = self.status.reward / spent if self.recent_ratio is None else self.recent_ratio
-        best = self.best_arm
         if best is None or best.ratio is None:
-            return Performance(
-                ratio, None, "neutral", "There are too few outcomes to identify the best arm."
-            )
-        unit = self.status.currency or "unit"
-        recent = f"Recent decisions earned {format_number(ratio)} per {unit}"
-        rival = f"the best arm, {best.key} (estimated at {format_number(best.ratio.value)})"
+            return Performance(ratio)
         if best.ratio.value <= 0.0:
-            tone, sentence = "neutral", f"{recent}; {rival}, does not earn anything."
+            tone = "neutral"
         elif ratio >= best.ratio.low:
-            tone, sentence = "good", f"{recent}, as much as {rival}."
+            tone = "good"
         else:
-            share = max(ratio / best.ratio.value, 0.0)
-            tone = "warning" if share >= 0.5 else "bad"
-            sentence = f"{recent}, {format_percent(share)} of {rival}."
+            tone = "warning" if ratio / best.ratio.value >= 0.5 else "bad"
         missed = best.ratio.map(lambda ratio: max(ratio * spent - self.status.reward, 0.0))
-        return Performance(ratio, best, tone, sentence, missed)
+        return Performance(ratio, best, tone, missed)
 
     @cached_property
-    def alerts(self) -> list[Alert]:
-        """What an operator should look at."""
-        status, stuck = self.status, len(self.stuck_holds)
-        found = []
-        if status.state == "overdrawn":
-            excess = format_money(-status.available, status.currency)
-            found.append(Alert("bad", f"Overdrawn by {excess}; no further decisions are granted."))
-        if status.state == "unreconciled":
-            text = "Restored from a backup: enter what was spent since then to continue."
-            found.append(Alert("bad", text))
-        found.extend(Alert("bad", f"Alarm: {text}") for text in self.alarms)
-        if status.overrun:
-            excess = format_money(status.overrun, status.currency)
-            found.append(Alert("warning", f"Costs exceeded their holds by {excess} in total."))
-        if stuck:
-            verb = "is" if stuck == 1 else "are"
-            found.append(Alert("warning", f"{pluralize(stuck, 'hold')} {verb} stuck."))
-        if self.performance.tone == "bad" and status.state == "active":
-            found.append(Alert("warning", self.performance.sentence))
-        return found
+    def alerts(self) -> list[tuple[str, str]]:
+        """What an operator should look at: tone and topic; "bad" comes before "warning"."""
+        state = self.status.state
+        conditions = (
+            ("bad", "overdrawn", state == "overdrawn"),
+            ("bad", "unreconciled", state == "unreconciled"),
+            ("bad", "alarms", self.alarms),
+            ("warning", "overruns", self.status.overrun),
+            ("warning", "stuck holds", self.stuck_holds),
+            ("warning", "performance", state == "active" and self.performance.tone == "bad"),
+        )
+        return [(tone, topic) for tone, topic, is_met in conditions if is_met]
+
+    @property
+    def worst_alert(self) -> str:
+        """Tone of the worst alert, or ``""``."""
+        return self.alerts[0][0] if self.alerts else ""
 
 
 def summarize(campaign: Campaign, series: Series | None = None) -> CampaignSummary:

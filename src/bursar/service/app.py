@@ -38,7 +38,7 @@ def create_app(service: Service, pages: Sequence[BaseRoute] = ()) -> ASGIApp:
     # a path that ends with a name would also match those that go on, as in {campaign}:pause
     paths = sorted(by_path, key=lambda path: (path not in _BUSIEST, path.endswith("}")))
     routes: list[BaseRoute] = [Route(path, Endpoint(service, by_path[path])) for path in paths]
-    return Guard(_Front([*routes, *pages], service), service)
+    return Guard(_Front([*routes, *pages]), service)
 
 
 def _document_operation() -> Operation:
@@ -60,9 +60,8 @@ class _Front:
     repeat what the guard and the endpoints do.
     """
 
-    def __init__(self, routes: Sequence[BaseRoute], service: Service) -> None:
+    def __init__(self, routes: Sequence[BaseRoute]) -> None:
         self._router = Router(routes, redirect_slashes=False)
-        self._config = service.config
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -72,7 +71,7 @@ class _Front:
         try:
             await self._router(scope, receive, send)
         except HTTPException as error:
-            answer = problem_response(_problem_of(error, scope), scope, self._config)
+            answer = problem_response(_problem_of(error, scope), scope)
             for name, value in (error.headers or {}).items():
                 answer.headers.append((name.lower().encode(), value.encode()))
             await answer(scope, receive, send)

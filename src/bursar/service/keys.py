@@ -89,6 +89,10 @@ class Key:
             return False
         return all(self.allows(scope) for scope in other.scopes)
 
+    def author(self, by: str) -> str:
+        """Return who makes a change, for the log: the key, and for whom it acts."""
+        return f"{self.id}/{by}" if by else self.id
+
     def is_live(self, now: datetime) -> bool:
         """Tell whether it is neither revoked nor expired."""
         return self.revoked is None and (self.expires is None or now < self.expires)

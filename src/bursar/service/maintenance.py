@@ -58,14 +58,14 @@ async def check_all(service: Service) -> int:
         for one in found:
             _LOG.error("%s does not add up: %s", name, one, extra={"campaign": name})
         violations += len(found)
-    service.metrics.count_violations(violations)
+    service.metrics.violations.inc(violations)
     return violations
 
 
 def verify_all(service: Service) -> int:
     """Verify every log from its first event; return the number of damaged ones. Blocks for long."""
     damaged = 0
-    for name in service.names():
+    for name in service.store.names():
         try:
             service.campaign(name).verify()
         except CorruptLedger as error:
@@ -73,7 +73,7 @@ def verify_all(service: Service) -> int:
             damaged += 1
         except BursarError as error:
             _LOG.error("%s cannot be verified: %s", name, error, extra={"campaign": name})
-    service.metrics.count_mismatches(damaged)
+    service.metrics.mismatches.inc(damaged)
     return damaged
 
 

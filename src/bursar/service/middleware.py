@@ -56,6 +56,7 @@ class Guard:
         headers = dict(scope["headers"])
         request_id = _request_id(headers.get(b"x-request-id"))
         scope["bursar.request_id"] = request_id
+        scope["bursar.docs_url"] = self._config.docs_url
         scope["bursar.key"] = None
         context = REQUEST.set(request_id)
         status = 0
@@ -76,7 +77,7 @@ class Guard:
         except Exception as error:
             if status:
                 raise  # the response has begun
-            await problem_response(error, scope, self._config)(scope, receive, send_safely)
+            await problem_response(error, scope)(scope, receive, send_safely)
         finally:
             if ACCESS.isEnabledFor(logging.INFO):
                 _log_access(scope, status, perf_counter() - start)

@@ -29,50 +29,48 @@ _NAME = {"type": "string", "minLength": 1, "maxLength": 128}
 
 def make_document() -> dict[str, Any]:
     """Return the document."""
-    schemas = _Schemas()
     paths: dict[str, dict[str, Any]] = {}
     for one in OPERATIONS:
-        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
+        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one)
     document: dict[str, Any] = _TEXTS["document"]
     return document | {
         "info": document["info"] | {"version": __version__},
         "paths": paths,
-        "components": document["components"]
-        | {"schemas": schemas.components(), "responses": _problems()},
+        "components": document["components"] | {"schemas": _schemas(), "responses": _problems()},
     }
 
 
-class _Schemas:
-    """Collects the schemas of the types that operations refer to."""
-
-    def __init__(self) -> None:
-        self._types: list[Any] = [ProblemBody]
-
-    def refer(self, kind: Any) -> dict[str, Any]:
-        """Return a schema that refers to the component of a type."""
-        parts = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
-        self._types.extend(parts)
-        refs, _ = msgspec.json.schema_components(parts, ref_template=_REF)
-        return refs[0] if len(refs) == 1 else {"anyOf": list(refs)}
-
-    def components(self) -> dict[str, Any]:
-        """Return all components by name."""
-        _, components = msgspec.json.schema_components(self._types, ref_template=_REF)
-        return dict(sorted(components.items()))
+def _schemas() -> dict[str, Any]:
+    """Return the schemas of all types of bodies by name."""
+    kinds = [kind for one in OPERATIONS for kind in one.gives.values() if not isinstance(kind, str)]
+    kinds += [one.takes for one in OPERATIONS if one.takes_body]
+    members = [ProblemBody, *(member for kind in kinds for member in _members(kind))]
+    _, components = msgspec.json.schema_components(members, ref_template=_REF)
+    return dict(sorted(components.items()))
 
 
-def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:
+def _refer(kind: Any) -> dict[str, Any]:
+    """Return a schema that refers to the one of a type."""
+    refs, _ = msgspec.json.schema_components(_members(kind), ref_template=_REF)
+    return refs[0] if len(refs) == 1 else {"anyOf": list(refs)}
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    return typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+
+
+def _operation(one: Operation) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": one.name,
         "summary": one.summary,
         "parameters": list(_parameters(one)),
-        "responses": _responses(one, schemas),
+        "responses": _responses(one),
         "security": [] if one.scope is None else [{"key": []}],
     }
     if one.scope is not None:
         found["description"] = f"Requires a key with the scope `{one.scope}`."
     if one.takes_body:
-        content = {"application/json": {"schema": schemas.refer(one.takes)}}
+        content = {"application/json": {"schema": _refer(one.takes)}}
         required = any(field.required for field in msgspec.structs.fields(one.takes))
         found["requestBody"] = {"content": content, "required": required}
     return found
@@ -103,12 +101,12 @@ def _parameter(
     }  # fmt: skip
 
 
-def _responses(one: Operation, schemas: _Schemas) -> dict[str, Any]:
+def _responses(one: Operation) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for status, kind in sorted(one.gives.items()):
         answer = found[str(status)] = {
             "description": _TEXTS["status"][str(status)],
-            "content": _content(kind, schemas),
+            "content": _content(kind),
         }
         if one.response_headers:
             answer["headers"] = {
@@ -134,9 +132,9 @@ def _responses(one: Operation, schemas: _Schemas) -> dict[str, Any]:
     return found
 
 
-def _content(kind: Any, schemas: _Schemas) -> dict[str, Any]:
+def _content(kind: Any) -> dict[str, Any]:
     if not isinstance(kind, str):
-        return {"application/json": {"schema": schemas.refer(kind)}}
+        return {"application/json": {"schema": _refer(kind)}}
     return {media: {"schema": _TEXTS["media"].get(media, {})} for media in kind.split(", ")}
 
 

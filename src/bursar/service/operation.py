@@ -20,7 +20,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bursar.service.auth import require
-from bursar.service.requests import read_body, read_query, request_author, resolve_decision
+from bursar.service.requests import read_body, read_query, resolve_decision
 from bursar.service.responses import BytesResponse, HTTPProblem, problem_response
 
 if TYPE_CHECKING:
@@ -48,10 +48,6 @@ class Call(Generic[Given]):
     async def open_campaign(self) -> Campaign:
         """Return the campaign that the call is about."""
         return await self.service.find_campaign(self.campaign)
-
-    def author(self, by: str = "") -> str:
-        """Return who makes a change, for the log."""
-        return request_author(self.key, by)
 
 
 Handler = Callable[[Call[Any]], Awaitable[ASGIApp]]
@@ -140,7 +136,7 @@ def camel_case(name: str) -> str:
 
 
 class Endpoint:
-    """An ASGI app for one address."""
+    """An ASGI app for one address; the middleware turns its errors into problems."""
 
     __slots__ = ("_allow", "_operations", "_service")
 
@@ -158,13 +154,10 @@ class Endpoint:
             scope["path_params"] = {name: names[name].replace("\x1f", "/") for name in names}
         found = self._operations.get(scope["method"])
         answer: ASGIApp
-        try:
-            if found is None:
-                answer = self._not_allowed(scope)
-            else:
-                answer = await found.respond(self._service, Request(scope, receive))
-        except Exception as error:
-            answer = problem_response(error, scope, self._service.config)
+        if found is None:
+            answer = self._not_allowed(scope)
+        else:
+            answer = await found.respond(self._service, Request(scope, receive))
         if scope["method"] == "HEAD" and isinstance(answer, StreamingResponse):
             answer = _head_of(answer)
         await answer(scope, receive, send)
@@ -173,7 +166,7 @@ class Endpoint:
         error = HTTPProblem(
             "method-not-allowed", f"this address takes {self._allow}, got {scope['method']}"
         )
-        answer = problem_response(error, scope, self._service.config)
+        answer = problem_response(error, scope)
         answer.headers.append((b"allow", self._allow.encode()))
         return answer
 

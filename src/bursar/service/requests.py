@@ -156,11 +156,6 @@ def request_version(request: Request, required: bool = False) -> int | None:
     return int(version)
 
 
-def request_author(key: Key, by: str = "") -> str:
-    """Return who makes a change, for the log: the key, and for whom it acts."""
-    return f"{key.id}/{by}" if by else key.id
-
-
 async def resolve_decision(service: Service, request: Request, scope: str) -> tuple[str, str]:
     """Return campaign and id of the decision in an address that may leave the campaign out.
 

@@ -12,7 +12,6 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from bursar.errors import BursarError, MissingExtra
-from bursar.service.config import ServiceConfig
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -59,7 +58,6 @@ PROBLEM_KINDS = msgspec.toml.decode(
 
 _LOG = logging.getLogger("bursar.service")
 _MEDIA = (b"content-type", b"application/problem+json")
-_DEFAULT = ServiceConfig()
 
 
 class HTTPProblem(BursarError, ValueError):
@@ -81,9 +79,7 @@ class HTTPProblem(BursarError, ValueError):
         self.extra = extra
 
 
-def problem_response(
-    error: BaseException, scope: Scope, config: ServiceConfig = _DEFAULT
-) -> BytesResponse:
+def problem_response(error: BaseException, scope: Scope) -> BytesResponse:
     """Return any error as a response; an unexpected one is logged, and its message not sent."""
     if not isinstance(error, BursarError):
         request_id = scope.get("bursar.request_id", "")
@@ -91,9 +87,9 @@ def problem_response(
             "unexpected error in %s %s", scope["method"], scope["path"],
             exc_info=error, extra={"request_id": request_id},
         )  # fmt: skip
-        body = _make_body("internal", PROBLEM_KINDS["internal"].message, scope, config)
+        body = _make_body("internal", PROBLEM_KINDS["internal"].message, scope)
         return BytesResponse(500, encode(body | {"request_id": request_id}), (_MEDIA,))
-    body = problem_body(error, scope, config)
+    body = problem_body(error, scope)
     headers = [_MEDIA]
     wait = PROBLEM_KINDS[body["code"]].wait
     if wait is not None:
@@ -104,13 +100,11 @@ def problem_response(
     return BytesResponse(body["status"], encode(body), headers)
 
 
-def problem_body(
-    error: BursarError, scope: Scope, config: ServiceConfig = _DEFAULT
-) -> dict[str, Any]:
+def problem_body(error: BursarError, scope: Scope) -> dict[str, Any]:
     """Return the members of a problem, for a response or for one result of a batch."""
     code = "missing-extra" if isinstance(error, MissingExtra) else error.code
     code = code if code in PROBLEM_KINDS else "error"
-    body = _make_body(code, public_message(error, scope), scope, config)
+    body = _make_body(code, public_message(error, scope), scope)
     return body | (getattr(error, "extra", None) or {})
 
 
@@ -123,10 +117,10 @@ def public_message(error: BursarError, scope: Scope) -> str:
     return kind.message
 
 
-def _make_body(code: str, detail: str, scope: Scope, config: ServiceConfig) -> dict[str, Any]:
+def _make_body(code: str, detail: str, scope: Scope) -> dict[str, Any]:
     kind = PROBLEM_KINDS[code]
     return {
-        "type": config.docs_url + code,
+        "type": scope["bursar.docs_url"] + code,
         "title": kind.title,
         "status": kind.status,
         "detail": detail.encode(errors="backslashreplace").decode(),

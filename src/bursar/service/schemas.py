@@ -42,12 +42,17 @@ class _Request(Struct, forbid_unknown_fields=True):
     """A body of a request."""
 
 
-class NewArmRequest(_Request):
+class ActRequest(_Request):
+    """Who makes the change."""
+
+    by: Text = ""
+
+
+class NewArmRequest(ActRequest, kw_only=True):
     """A new arm and its maximum cost."""
 
     key: Id
     max_cost: Money
-    by: Text = ""
 
 
 def _with_rules(body: type[B]) -> type[B]:
@@ -70,7 +75,7 @@ def _rule_type(rule: Rule) -> Any:
 
 
 @_with_rules
-class NewCampaignRequest(_Request):
+class NewCampaignRequest(ActRequest, kw_only=True):
     """A new campaign: its budget, arms, policy and rules."""
 
     name: Name
@@ -81,36 +86,26 @@ class NewCampaignRequest(_Request):
     caps: dict[str, Money] = {}
     currency: Annotated[str, Meta(max_length=16)] = ""
     exponent: Annotated[int, Meta(ge=0, le=12)] = 6
-    by: Text = ""
 
 
-class ChangeRequest(_Request):
+class ChangeRequest(ActRequest):
     """A new budget, new caps, or both, applied together. A cap of null removes the cap."""
 
     budget: Money | None = None
     caps: dict[str, Money | None] | None = None
-    by: Text = ""
 
 
-class ActRequest(_Request):
-    """Who makes the change."""
-
-    by: Text = ""
-
-
-class ReconciliationRequest(_Request):
+class ReconciliationRequest(ActRequest, kw_only=True):
     """The amount spent since the backup."""
 
     gap: Money
-    by: Text = ""
 
 
-class ArmChangeRequest(_Request):
+class ArmChangeRequest(ActRequest, kw_only=True):
     """Whether an arm may be chosen."""
 
     state: Literal["active", "paused"]
     reason: Text = ""
-    by: Text = ""
 
 
 Arms = Annotated[list[Id], Meta(max_length=10_000)]
@@ -141,20 +136,18 @@ class OutcomeRequest(_Request):
     token: Text | None = None
 
 
-class VoidRequest(_Request):
+class VoidRequest(ActRequest):
     """Why a decision was not used."""
 
     reason: Text = "not used"
-    by: Text = ""
 
 
-class CorrectionRequest(_Request):
+class CorrectionRequest(ActRequest):
     """The correct outcome, and the reason for the correction."""
 
     cost: Money | None = None
     reward: float | None = None
     reason: Text = ""
-    by: Text = ""
 
 
 class OutcomeReport(OutcomeRequest, kw_only=True):
@@ -170,13 +163,11 @@ class OutcomesRequest(_Request):
     outcomes: Annotated[list[OutcomeReport], Meta(min_length=1, max_length=1000)]
 
 
-class VoidManyRequest(_Request):
+class VoidManyRequest(VoidRequest):
     """Decisions that were not used: those listed, or all open ones older than the given seconds."""
 
     ids: Annotated[list[Id], Meta(min_length=1, max_length=1000)] | None = None
     older_than: Annotated[float, Meta(ge=0, lt=1e10)] | None = None
-    reason: Text = "not used"
-    by: Text = ""
 
 
 Scope = Annotated[str, Meta(max_length=20, extra_json_schema={"enum": list(SCOPES)})]

@@ -103,9 +103,9 @@ class Series:
         number = event.ts // self.width
         bucket = self.buckets.get(number)
         if bucket is None:
-            bucket = self.buckets[number] = Bucket.of(self.totals)
-        else:
-            bucket.add(self.totals)
+            used = self.totals.spent + self.totals.held
+            bucket = self.buckets[number] = Bucket(event.ts, low=used, high=used)
+        bucket.add(self.totals)
         if event.kind in GRANTS:
             bucket.arms[event.body["arm"]] += 1
         while len(self.buckets) > self.most:
@@ -156,29 +156,20 @@ class Series:
         }
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Bucket:
     """A stretch of time: the totals at its end, their extremes, and the asks within it."""
 
     start: int  # times of its first and last event, in µs
-    end: int
-    spent: int
-    held: int
-    budget: int
-    reward: float
-    asks: int
-    low: int  # least and most of spent + held
-    high: int
+    end: int = 0
+    spent: int = 0
+    held: int = 0
+    budget: int = 0
+    reward: float = 0.0
+    asks: int = 0
+    low: int = 0  # least and most of spent + held
+    high: int = 0
     arms: Counter[int] = field(default_factory=Counter)  # asks by arm
-
-    @classmethod
-    def of(cls, totals: RunningTotals) -> Bucket:
-        """Return the bucket of one event."""
-        used = totals.spent + totals.held
-        return cls(
-            start=totals.ts, end=totals.ts, spent=totals.spent, held=totals.held,
-            budget=totals.budget, reward=totals.reward, asks=totals.asks, low=used, high=used,
-        )  # fmt: skip
 
     def add(self, totals: RunningTotals) -> None:
         """Extend it by one event."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import deque
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from bursar.campaign import Campaign
@@ -17,7 +19,6 @@ from bursar.campaign.tokens import TokenSigner
 from bursar.errors import BursarError, UnknownCampaign
 from bursar.ledger import Store
 from bursar.service.auth import Sessions
-from bursar.service.config import ServiceConfig
 from bursar.service.keys import Key, Keys
 from bursar.service.responses import HTTPProblem
 from bursar.service.series import SeriesCache
@@ -27,7 +28,47 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _READERS = 8  # threads for calls that block
+_RECENT = 100_000  # decisions that are remembered
 _PING_SECONDS = 1.0  # for which the result of a ping is valid
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceConfig:
+    """Where a service listens, and what it allows.
+
+    Attributes
+    ----------
+    host, port
+        The address.
+    allowed_hosts : tuple of str
+        Host names that requests may use in addition to ``host``.
+    require_keys : bool
+        Whether requests need a key; False is for demos and tests on one machine.
+    body_limit, batch_limit : int
+        Largest body in bytes, and largest body with many outcomes.
+    rate : float
+        Requests per second and key; 0 for no limit.
+    queue : int
+        Commands of a campaign that may be queued.
+    docs_url : str
+        Prefix of the type of a problem, such as the address of a page; the code follows.
+    reports : Path or None
+        A folder with reports of ``bursar reproduce``.
+    secure_cookies : bool
+        Whether cookies are sent over HTTPS only.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8321
+    allowed_hosts: tuple[str, ...] = ()
+    require_keys: bool = True
+    body_limit: int = 65_536
+    batch_limit: int = 1_048_576
+    rate: float = 0.0
+    queue: int = 4096
+    docs_url: str = "urn:bursar:problem:"
+    reports: Path | None = None
+    secure_cookies: bool = False
 
 
 class Service:
@@ -46,7 +87,7 @@ class Service:
         self.config = config or ServiceConfig()
         self.keys = Keys(self.store)
         self.sessions = Sessions(self.store, self.keys, secure=self.config.secure_cookies)
-        self.metrics = Metrics(self.queued)
+        self.metrics = Metrics(self)
         self.series = SeriesCache(self.store)
         self.signer = TokenSigner(self.store)
         self.recent = RecentIds()
@@ -81,10 +122,6 @@ class Service:
         found = self._campaigns.get(name)
         return await self.run_in_thread(self.campaign, name) if found is None else found
 
-    def names(self) -> list[str]:
-        """Return the names of all campaigns; blocks."""
-        return self.store.names()
-
     async def submit(
         self,
         name: str,
@@ -117,7 +154,8 @@ class Service:
         return await future
 
     def _on_commit(self, name: str, commands: int, seconds: float) -> None:
-        self.metrics.observe_commit(seconds, commands)
+        self.metrics.commit_seconds.observe(seconds)
+        self.metrics.batch_size.observe(commands)
         self._notify(name)
 
     def queued(self) -> dict[str, int]:
@@ -158,7 +196,7 @@ class Service:
         """Write a row and record how long that takes; blocks."""
         start = time.perf_counter()
         self.store.ping()
-        self.metrics.observe_sync(time.perf_counter() - start)
+        self.metrics.sync_seconds.observe(time.perf_counter() - start)
 
     # watching
 
@@ -214,28 +252,18 @@ class Service:
         self.store.close()
 
 
-class RecentIds:
+class RecentIds(OrderedDict[str, str]):
     """The campaigns of the newest decisions whose ids were generated here.
 
     Ids that callers choose are not remembered: another process may have given the same id to
     another campaign, and the outcome would be booked in the wrong one.
     """
 
-    def __init__(self, most: int = 100_000) -> None:
-        self._most = most
-        self._campaigns: dict[str, str] = {}
-        self._order: deque[str] = deque()
-
     def add(self, decision: str, campaign: str) -> None:
         """Remember a decision, and forget the oldest if there are too many."""
-        self._campaigns[decision] = campaign
-        self._order.append(decision)
-        if len(self._order) > self._most:
-            self._campaigns.pop(self._order.popleft(), None)
-
-    def get(self, decision: str) -> str | None:
-        """Return the campaign of a decision, or None if it is not remembered."""
-        return self._campaigns.get(decision)
+        self[decision] = campaign
+        if len(self) > _RECENT:
+            self.popitem(last=False)
 
 
 _POLL = 1.0  # seconds between reads of what other processes wrote

@@ -11,9 +11,10 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
@@ -49,77 +50,58 @@ _MONEY_GAUGES = {  # help, and labels beside the campaign
 
 
 class Metrics:
-    """Counters of a process, and the text that Prometheus reads.
+    """What Prometheus reads: counters and times of this process, and the money of all campaigns.
 
-    Parameters
+    Attributes
     ----------
-    queued : callable
-        Returns how many commands are queued now, by campaign.
+    asks, outcomes : dict of Counter
+        Asks by result and outcomes by kind; the code of the error if they were refused.
+    commit_seconds, batch_size, sync_seconds : Histogram
+        Duration and number of commands of a commit, and how long it takes to make a row durable.
+    mismatches, violations : Counter
+        Logs and choices that could not be reproduced, and sums that did not add up.
     """
 
-    def __init__(self, queued: Callable[[], Mapping[str, int]] = dict) -> None:
+    def __init__(self, service: Service) -> None:
         own = self._registry = CollectorRegistry()
-        self._coins: dict[str, Coin] = {}
-        asks = Counter("bursar_asks", "Asks by result", ["result"], registry=own)
-        outcomes = Counter("bursar_outcomes", "Outcomes by kind", ["kind"], registry=own)
-        self._commit = Histogram(
+        self.asks = _Children(
+            Counter("bursar_asks", "Asks by result", ["result"], registry=own), _RESULTS
+        )
+        self.outcomes = _Children(
+            Counter("bursar_outcomes", "Outcomes by kind", ["kind"], registry=own), _KINDS
+        )
+        self.commit_seconds = Histogram(
             "bursar_commit_seconds", "Duration of a commit", buckets=_SECONDS, registry=own
         )
-        self._size = Histogram(
+        self.batch_size = Histogram(
             "bursar_batch_size", "Commands in one commit", buckets=_SIZES, registry=own
         )
-        self._sync = Histogram(
+        self.sync_seconds = Histogram(
             "bursar_fsync_seconds", "Time to make one row durable", buckets=_SECONDS, registry=own
         )
         depth = Gauge("bursar_queue_depth", "Commands that are queued", registry=own)
-        depth.set_function(lambda: sum(queued().values()))
-        self._mismatches = Counter(
+        depth.set_function(lambda: sum(service.queued().values()))
+        self.mismatches = Counter(
             "bursar_replay_mismatch", "Logs and choices that could not be reproduced", registry=own
         )
-        self._violations = Counter(
+        self.violations = Counter(
             "bursar_invariant_violations", "Sums of money that did not add up", registry=own
         )
         info = Gauge("bursar_build_info", "The running version", ["version"], registry=own)
         info.labels(__version__).set(1)
         ProcessCollector(registry=own)
-        # they exist from the start, so that rates can be computed; and labels() is slow
-        self._asks = _Children(asks, _RESULTS)
-        self._outcomes = _Children(outcomes, _KINDS)
+        own.register(_MoneyCollector(service))
 
-    def count_asks(self, result: str, count: int = 1) -> None:
-        """Count asks: granted, replayed, or the code of the error that refused them."""
-        self._asks[result].inc(count)
-
-    def count_outcomes(self, kind: str, count: int = 1) -> None:
-        """Count outcomes: settled, rewarded, replayed, voided and others, or an error code."""
-        self._outcomes[kind].inc(count)
-
-    def observe_commit(self, seconds: float, commands: int) -> None:
-        """Record the duration of a commit, and the number of its commands."""
-        self._commit.observe(seconds)
-        self._size.observe(commands)
-
-    def observe_sync(self, seconds: float) -> None:
-        """Record how long it took to make one row durable."""
-        self._sync.observe(seconds)
-
-    def count_mismatches(self, count: int = 1) -> None:
-        """Count logs and choices that could not be reproduced."""
-        self._mismatches.inc(count)
-
-    def count_violations(self, count: int) -> None:
-        """Count sums that did not add up."""
-        self._violations.inc(count)
-
-    def to_text(self, service: Service) -> bytes:
+    def to_text(self) -> bytes:
         """Return all metrics in Prometheus' text format; reads the store, so it blocks."""
-        money = CollectorRegistry()
-        money.register(_Collected(_money_metrics(service, self._coins)))
-        return generate_latest(self._registry) + generate_latest(money)
+        return generate_latest(self._registry)
 
 
 class _Children(dict[str, Counter]):
-    """The counters of the values of a label, created when they are first used."""
+    """The counters of the values of a label; ``labels()`` is slow.
+
+    Those of the usual values exist from the start, so that rates can be computed.
+    """
 
     def __init__(self, family: Counter, values: Iterable[str]) -> None:
         super().__init__((value, family.labels(value)) for value in values)
@@ -130,57 +112,53 @@ class _Children(dict[str, Counter]):
         return child
 
 
-class _Collected:
-    """A collector of metrics that exist already."""
-
-    def __init__(self, metrics: Iterable[Metric]) -> None:
-        self._metrics = list(metrics)
-
-    def collect(self) -> Iterable[Metric]:
-        return self._metrics
-
-
-def _money_metrics(service: Service, coins: dict[str, Coin]) -> Iterable[Metric]:
-    """Return money and holds of all campaigns; coins are kept for the next time.
+class _MoneyCollector:
+    """Reads money and holds of all campaigns from the store.
 
     Money is in whole units; ``bursar_unit_size`` is the size of a unit in the currency.
     """
-    families: dict[str, Any] = {
-        name: GaugeMetricFamily(f"bursar_{name}", help, labels=["campaign", *labels])
-        for name, (help, *labels) in _MONEY_GAUGES.items()
-    }
-    families["overrun_units"] = CounterMetricFamily(
-        "bursar_overrun_units", "Costs in excess of holds", labels=["campaign"]
-    )
 
-    def add(name: str, value: float, *labels: str) -> None:
-        families[name].add_metric([row.name, *labels], value)
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._coin = cache(self._load_coin)
 
-    for row in service.store.campaign_rows():
-        add("budget_units", row.budget)
-        add("spent_units", row.spent)
-        add("held_units", row.held)
-        add("available_units", row.budget - row.spent - row.held)
-        add("campaign_state", 1, row.state)
-        coin = coins.get(row.name) or coins.setdefault(row.name, _load_coin(service, row.name))
-        add("unit_size", float(coin.amount(1)), coin.currency)
-        if row.state == "closed" and row.held == 0:
-            continue  # it cannot change, so its log need not be read
-        try:
-            [data] = service.campaign(row.name).execute_batch([load_invariant_data])
-        except BursarError:  # a damaged ledger must not hide the others
-            continue
-        if not isinstance(data, BaseException):
-            add("open_holds", data.open)
-            age = 0.0 if data.oldest is None else time.time() - data.oldest / 1e6
-            add("oldest_hold_seconds", max(0.0, age))
-            add("overrun_units", data.overrun)
-    return families.values()
+    def collect(self) -> Iterable[Metric]:
+        service = self._service
+        families: dict[str, Any] = {
+            name: GaugeMetricFamily(f"bursar_{name}", help, labels=["campaign", *labels])
+            for name, (help, *labels) in _MONEY_GAUGES.items()
+        }
+        families["overrun_units"] = CounterMetricFamily(
+            "bursar_overrun_units", "Costs in excess of holds", labels=["campaign"]
+        )
 
+        def add(name: str, value: float, *labels: str) -> None:
+            families[name].add_metric([row.name, *labels], value)
 
-def _load_coin(service: Service, name: str) -> Coin:
-    first, _ = next(service.store.read(name))
-    return Config.from_body(first.body["config"]).coin
+        for row in service.store.campaign_rows():
+            add("budget_units", row.budget)
+            add("spent_units", row.spent)
+            add("held_units", row.held)
+            add("available_units", row.budget - row.spent - row.held)
+            add("campaign_state", 1, row.state)
+            coin = self._coin(row.name)
+            add("unit_size", float(coin.amount(1)), coin.currency)
+            if row.state == "closed" and row.held == 0:
+                continue  # it cannot change, so its log need not be read
+            try:
+                [data] = service.campaign(row.name).execute_batch([load_invariant_data])
+            except BursarError:  # a damaged ledger must not hide the others
+                continue
+            if not isinstance(data, BaseException):
+                add("open_holds", data.open)
+                age = 0.0 if data.oldest is None else time.time() - data.oldest / 1e6
+                add("oldest_hold_seconds", max(0.0, age))
+                add("overrun_units", data.overrun)
+        return families.values()
+
+    def _load_coin(self, name: str) -> Coin:
+        first, _ = next(self._service.store.read(name))
+        return Config.from_body(first.body["config"]).coin
 
 
 # logs

@@ -40,10 +40,10 @@ async def create_campaign(call: Call[schemas.NewCampaignRequest]) -> BytesRespon
         for field in given.__struct_fields__
         if field not in _NOT_RULES and (value := getattr(given, field)) is not msgspec.UNSET
     }
-    rules |= {"storage": service.store, "by": call.author(given.by)}
+    rules |= {"storage": service.store, "by": call.key.author(given.by)}
 
     def create() -> tuple[bool, dict[str, Any]]:
-        existed = given.name in service.names()
+        existed = given.name in service.store.names()
         Campaign(given.name, given.budget, arms, **rules)
         return existed, _campaign_body(service.campaign(given.name))
 
@@ -56,7 +56,7 @@ async def create_campaign(call: Call[schemas.NewCampaignRequest]) -> BytesRespon
 async def list_campaigns(call: Call[schemas.CampaignQuery]) -> BytesResponse:
     """Return a page of campaigns by name."""
     service, given = call.service, call.given
-    names = await service.run_in_thread(service.names)
+    names = await service.run_in_thread(service.store.names)
     seen = sorted(name for name in names if call.key.sees(name) and name > given.after)
     page = seen[: given.limit]
     found, damaged = await service.run_in_thread(_find_statuses, service, page)
@@ -197,7 +197,7 @@ async def retire_arm(call: Call[schemas.AuthorQuery]) -> BytesResponse:
 async def _change(call: Call[Any], verb: str, *args: Any, by: str, **options: Any) -> None:
     """Call a method of the campaign that changes it, if its version is the expected one."""
     change = getattr(await call.open_campaign(), verb)
-    options |= {"by": call.author(by), "if_version": request_version(call.request)}
+    options |= {"by": call.key.author(by), "if_version": request_version(call.request)}
     await call.service.change(call.campaign, change, *args, **options)
 
 

@@ -53,16 +53,16 @@ async def ask(call: Call[schemas.AskRequest]) -> BytesResponse:
         command = commands.ask_command(id, given.among, given.exclude, given.context)
         decision = await service.submit(name, command, deadline=request_deadline(call.request))
     except BursarError as error:
-        service.metrics.count_asks(error.code)
+        service.metrics.asks[error.code].inc()
         raise
     call.request.scope["bursar.decision"] = decision.id
     if id is None:
         service.recent.add(decision.id, name)
     body = encode(schemas.decision_body(name, decision, service.signer))
     if decision.replayed:
-        service.metrics.count_asks("replayed")
+        service.metrics.asks["replayed"].inc()
         return BytesResponse(200, body, _REPLAYED)
-    service.metrics.count_asks("granted")
+    service.metrics.asks["granted"].inc()
     return BytesResponse(201, body, _NEW)
 
 
@@ -85,8 +85,8 @@ async def _ask_many(call: Call[schemas.AskRequest], id: str | None) -> BytesResp
     command = commands.ask_many_command(count, given.among, given.exclude, given.context, ids)
     decisions = await service.submit(name, command, deadline=request_deadline(call.request))
     replayed = sum(one.replayed for one in decisions)
-    service.metrics.count_asks("granted", len(decisions) - replayed)
-    service.metrics.count_asks("replayed", replayed)
+    service.metrics.asks["granted"].inc(len(decisions) - replayed)
+    service.metrics.asks["replayed"].inc(replayed)
     if ids is None:
         for one in decisions:
             service.recent.add(one.id, name)
@@ -127,7 +127,7 @@ async def tell(call: Call[schemas.OutcomeRequest]) -> BytesResponse:
     try:
         command = await _tell_command(call.service, call.campaign, call.decision, call.given)
     except BursarError as error:
-        call.service.metrics.count_outcomes(error.code)
+        call.service.metrics.outcomes[error.code].inc()
         raise
     return await _submit(call, command, "rewarded" if call.given.cost is None else "settled")
 
@@ -141,7 +141,8 @@ async def confirm(call: Call[schemas.ActRequest]) -> BytesResponse:
 @_outcome_operation("void", "tell")
 async def void(call: Call[schemas.VoidRequest]) -> BytesResponse:
     """Release the hold of a decision that was not used."""
-    command = commands.void_command(call.decision, call.given.reason, call.author(call.given.by))
+    given = call.given
+    command = commands.void_command(call.decision, given.reason, call.key.author(given.by))
     return await _submit(call, command, "voided")
 
 
@@ -150,7 +151,7 @@ async def correct(call: Call[schemas.CorrectionRequest]) -> BytesResponse:
     """Correct an outcome that was reported wrongly."""
     given, config = call.given, (await call.open_campaign()).config
     command = commands.correct_command(
-        config, call.decision, given.cost, given.reward, given.reason, call.author(given.by)
+        config, call.decision, given.cost, given.reward, given.reason, call.key.author(given.by)
     )
     return await _submit(call, command, "corrected")
 
@@ -177,9 +178,9 @@ async def _submit(call: Call[Any], command: Any, kind: str) -> BytesResponse:
             call.campaign, command, urgent=True, deadline=deadline
         )
     except BursarError as error:
-        metrics.count_outcomes(error.code)
+        metrics.outcomes[error.code].inc()
         raise
-    metrics.count_outcomes("replayed" if decision.replayed else kind)
+    metrics.outcomes["replayed" if decision.replayed else kind].inc()
     body = encode(schemas.decision_body(call.campaign, decision))
     return BytesResponse(200, body, _REPLAYED if decision.replayed else _NEW)
 
@@ -196,7 +197,7 @@ async def show_decision(call: Call[schemas.WhyQuery]) -> BytesResponse:
         if call.given.why == "true":
             explanation = campaign.explain(call.decision)
             if not explanation.verified:
-                service.metrics.count_mismatches()
+                service.metrics.mismatches.inc()
             found["why"] = explanation.as_dict()
         return found
 
@@ -253,7 +254,7 @@ def _find_all(campaign: Campaign, after: int, limit: int) -> tuple[list[Decision
 )  # fmt: skip
 async def void_many(call: Call[schemas.VoidManyRequest]) -> BytesResponse:
     """Release the holds of many decisions: of those given, or of all that are older than given."""
-    given, by = call.given, call.author(call.given.by)
+    given, by = call.given, call.key.author(call.given.by)
     if (given.ids is None) == (given.older_than is None):
         raise InvalidInput("give ids or older_than, one of the two")
     ids = given.ids
@@ -316,10 +317,10 @@ def _batch_response(call: Call[Any], results: list[Any], kind: str) -> BytesResp
     metrics, bodies = call.service.metrics, []
     for name, one in results:
         if isinstance(one, BursarError):
-            metrics.count_outcomes(one.code)
-            problem = problem_body(one, call.request.scope, call.service.config)
+            metrics.outcomes[one.code].inc()
+            problem = problem_body(one, call.request.scope)
             bodies.append({"status": problem["status"], "problem": problem})
         else:
-            metrics.count_outcomes("replayed" if one.replayed else kind)
+            metrics.outcomes["replayed" if one.replayed else kind].inc()
             bodies.append({"status": 200, "decision": schemas.decision_body(name, one)})
     return json_response({"results": bodies})

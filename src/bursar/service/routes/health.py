@@ -39,6 +39,4 @@ async def metrics(call: Call[None]) -> BytesResponse:
     service, key = call.service, call.key
     if key.campaigns is not None:
         raise Forbidden(f"key {key.id!r} is for some campaigns only; metrics are of all")
-    return BytesResponse(
-        200, await service.run_in_thread(service.metrics.to_text, service), (_TEXT,)
-    )
+    return BytesResponse(200, await service.run_in_thread(service.metrics.to_text), (_TEXT,))
