@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
@@ -29,7 +30,7 @@ async def show_overview(page: Page) -> Response:
     key = page.require("read")
     campaigns, unreadable, hidden = await page.run(_load_summaries, page.service, key)
     campaigns.sort(key=lambda one: (not one.alerts, _TONES.index(one.badge[0]), one.name))
-    values = {"campaigns": campaigns, "unreadable": unreadable, "hidden": hidden}
+    values: dict[str, Any] = {"campaigns": campaigns, "unreadable": unreadable, "hidden": hidden}
     if page.is_live:
         return page.render_parts(("overview_top", "overview_cards"), **values)
     return page.render("overview", section="overview", **values)
