@@ -33,7 +33,7 @@ from bursar.campaign.config import DEFAULT_POLICY, Config
 from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
 from bursar.campaign.decision import Decision, DecisionBlock, html_table, make_decision
 from bursar.campaign.explanation import Explanation, explain_decision
-from bursar.campaign.forecast import Forecast, make_forecast, make_forecast_input
+from bursar.campaign.forecast import Forecast, ForecastModel, make_forecast
 from bursar.campaign.records import OPEN
 from bursar.campaign.state import State, encode_snapshot
 from bursar.campaign.tokens import Grant, TokenSigner
@@ -365,7 +365,7 @@ class Campaign:
         days : float, optional
             How far to look ahead; by default until no arm fits.
         """
-        return make_forecast(self.execute(make_forecast_input), days)
+        return make_forecast(self.execute(ForecastModel), days)
 
     def verify(self, *, choices: bool = False) -> Verification:
         """Check the whole log: hashes, money, snapshot, and the state in memory.

@@ -28,12 +28,11 @@ from bursar.arrays import Floats
 from bursar.campaign.events import ASKED, RELEASED, VOIDED
 from bursar.campaign.records import OPEN, ArmChange, DecisionRecord, changes_of, make_record
 from bursar.campaign.transaction import Transaction
-from bursar.campaign.views import CampaignView, Statistics, make_statistics
+from bursar.campaign.views import CampaignView, make_statistics
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
 from bursar.formatting import format_money, format_number, join_words, pluralize
 from bursar.ledger import Event
-from bursar.money import Coin
 from bursar.validation import check_number
 
 _RECENT = 7.0  # days
@@ -168,112 +167,6 @@ def read_recent_activity(
     return RecentActivity(arms, np.diff(times) / _DAY, table[:, 2], table[:, 3])
 
 
-@dataclass(frozen=True, kw_only=True)
-class ForecastInput:
-    """What a forecast is made from, taken at one moment; money in the user's units."""
-
-    statistics: Statistics
-    recent: RecentActivity
-    left: float  # of the budget, open holds counted as left
-    holds: Floats  # infinite for arms that may not be chosen
-    rooms: Floats  # what is left of the arms' caps
-    unsettled: Floats  # decisions of each arm without a cost
-    pending: Floats  # decisions of each arm without an outcome
-    day_cap: float
-    learns: bool  # whether outcomes change the policy's choices
-    seed: int
-    needs: dict[str, int]  # units that each arm needs to be chosen
-    state: str
-    now: int
-    coin: Coin
-    changes: tuple[tuple[str, ArmChange], ...]  # of the last days, by the key of the arm
-
-
-def make_forecast_input(transaction: Transaction) -> ForecastInput:
-    """Collect what a forecast needs; quick, because the campaign waits meanwhile."""
-    state, now = transaction.state, transaction.now
-    unit = 10.0**-state.config.coin.exponent
-    since = max(state.seq - len(transaction.events) - _RECENT_EVENTS, 0)
-    events = [*transaction.writer.events_after(since), *transaction.events]
-    needs = {arm.key: state.hold_of(number) for number, arm in enumerate(state.arms)}
-    able = [arm.state == "active" and state.stored != "closed" for arm in state.arms]
-    rooms = [arm.money.room() for arm in state.arms]
-    return ForecastInput(
-        statistics=make_statistics(state, trust=False),
-        recent=read_recent_activity(events, now, _RECENT, unit),
-        left=(state.available + state.held) * unit,
-        holds=np.where(able, np.array(list(needs.values())) * unit, np.inf),
-        rooms=np.array([np.inf if room is None else room * unit for room in rooms]),
-        unsettled=np.array([arm.open for arm in state.arms], dtype=np.float64),
-        pending=np.array(state.learner.open, dtype=np.float64),
-        day_cap=np.inf if state.day_cap is None else state.day_cap * unit,
-        learns=state.learner.policy.learns,
-        seed=state.config.seed,
-        needs=needs,
-        state=state.state,
-        now=now,
-        coin=state.config.coin,
-        changes=tuple(
-            (arm.key, changes_of(arm)[0])
-            for arm in state.arms
-            if arm.state != "retired"
-            and any(one.ts >= now - _RECENT * _DAY for one in arm.changed.values())
-        ),
-    )
-
-
-def make_forecast(given: ForecastInput, days: float | None) -> Forecast:
-    """Return the forecast for all of the budget, or for some days."""
-    if days is not None and not 0.0 < check_number("days", days) < 1e6:
-        raise InvalidInput(f"days must be a number above 0, or None for all, got {days!r}")
-    model, best, amount = _fit_model(given, days), _find_best(given), given.coin.amount
-    keys, able = list(given.needs), np.isfinite(given.holds)
-    needs = {key: given.needs[key] for key, may in zip(keys, able, strict=True) if may}
-    least = 0 if best is None else needs[best]
-    rest = round(model.phases.rest * 10**given.coin.exponent)
-    ends: list[datetime | None] = [None, None, None]
-    if model.days is not None:
-        ends = [_add_days(given.now, end) for end in astuple(model.days)]
-    known = given.statistics.n.any() and model.margin >= 0
-    forecast = Forecast(
-        days=days,
-        state=given.state,
-        plays=model.plays,
-        reward=model.reward,
-        rate=model.rate,
-        exhausted=ends[0],
-        exhausted_early=ends[1],
-        exhausted_late=ends[2],
-        best=best,
-        best_needs=None if best is None else amount(least),
-        then=tuple(key for key, need in needs.items() if need < least),
-        unusable=amount(rest),
-        unusable_most=amount(max(rest, min(needs.values(), default=0))),
-        value_of_unit=model.value if known else None,
-        margin=keys[model.margin] if known else None,
-        sentences=(),
-    )
-    return replace(forecast, sentences=tuple(_write_sentences(forecast, given, model)))
-
-
-def _find_best(given: ForecastInput) -> str | None:
-    """Return the arm of the most reward per cost so far among those that may be chosen."""
-    table = given.statistics
-    usable = np.flatnonzero((table.n > 0.0) & np.isfinite(given.holds))
-    if not usable.size:
-        return None
-    ratios = table.reward[usable] / np.maximum(table.cost[usable], 1e-300)
-    return list(given.needs)[int(usable[np.argmax(ratios)])]
-
-
-def _add_days(now: int, days: float) -> datetime | None:
-    then = now + days * _DAY
-    return datetime.fromtimestamp(then / 1e6, UTC) if then < _LAST else None
-
-
-# the simulated futures
-
-
 class _Phases(NamedTuple):
     """Phases of spending in their order, and the arms that the money goes to."""
 
@@ -282,230 +175,291 @@ class _Phases(NamedTuple):
     margin: int  # the phase that one more unit of budget would make longer
     rest: float  # what fits no arm at the end
 
+    def count_plays(self, costs: Floats) -> Floats:
+        """Return how many plays each phase has."""
+        return np.asarray(self.money / (self.weights @ costs))
+
     def merge_small(self, costs: Floats) -> tuple[Floats, Floats]:
         """Return money and weights with small phases merged, with as many plays of each arm."""
-        ends = np.cumsum(self.money)
-        bins = _PHASES * (ends - self.money) // max(ends[-1:].sum(), 1e-300)
-        plays = (self.money / (self.weights @ costs))[:, None] * self.weights
-        _, starts = np.unique(np.minimum(bins, _PHASES - 1), return_index=True)
-        if not starts.size:
+        if not self.money.size:
             return self.money, self.weights
+        ends = np.cumsum(self.money)
+        bins = _PHASES * (ends - self.money) // max(ends[-1], 1e-300)
+        plays = self.count_plays(costs)[:, None] * self.weights
+        _, starts = np.unique(np.minimum(bins, _PHASES - 1), return_index=True)
         joined = np.add.reduceat(plays, starts, axis=0)
         money = np.add.reduceat(self.money, starts)
         some = money > 0.0
         return money[some], joined[some] / joined[some].sum(axis=1, keepdims=True)
 
 
-class _Means(NamedTuple):
+class _Means:
     """Draws of the means of each arm, their centre, and the variance of single values."""
 
-    draws: Floats  # arm by future; the first future is the centre
-    centre: Floats
-    variance: Floats
-
-
-class _Model(NamedTuple):
-    """What is expected."""
-
-    plays: Estimate | None
-    reward: Estimate | None
-    rate: Estimate | None  # money per day
-    days: Estimate | None  # until no arm fits
-    value: Estimate  # reward of one more unit of budget
-    margin: int  # the arm that most of it goes to
-    phases: _Phases
-
-
-def _fit_model(given: ForecastInput, days: float | None) -> _Model:
-    table = given.statistics
-    random = np.random.default_rng([given.seed, int(table.n.sum())])
-    low, high = table.reward_range
-    rewards = _draw_means(random, table.n, table.reward, table.reward_variance, low, high - low)
-    costs = _draw_means(random, table.n, table.cost, table.cost_variance, 0.0, table.top)
-    c = costs.centre
-    left = given.left - float(given.unsettled @ c)
-    phases = _plan_phases(left, given, rewards.centre, costs)
-    beyond = phases
-    if not phases.money.size:  # no arm fits any more: plan with enough for every arm
-        fit = given.holds[np.isfinite(given.holds)]
-        plenty = 2.0 * float(fit.max()) if fit.size else 0.0
-        beyond = _plan_phases(plenty, given, rewards.centre, costs)
-    moved = np.append(0.5, random.random(_DRAWS)) if given.learns else np.zeros(_DRAWS + 1)
-    value, margin = _value_unit(beyond, rewards.draws, costs.draws, moved)
-    rate, lasts, speeds = _draw_speeds(random, given, phases, c)
-    if (days is not None and speeds is None) or not table.n.any():
-        return _Model(None, None, rate, lasts, value, margin, phases)
-    limit = np.inf if days is None or speeds is None else speeds * days
-    money, weights = phases.merge_small(c)
-    each = _count_plays(money, weights, rewards.draws, costs.draws, moved, limit)
-    plays, reward = _add_scatter(random, each, rewards, costs, given)
-    return _Model(plays, reward, rate, lasts, value, margin, phases)
-
-
-def _draw_speeds(
-    random: np.random.Generator, given: ForecastInput, phases: _Phases, costs: Floats
-) -> tuple[Estimate | None, Estimate | None, Floats | None]:
-    """Return money per day, the days until it is spent, and futures of the first.
-
-    All are None if nothing was spent recently; then only an empty budget has an end, now.
-    """
-    recent, total = given.recent.rate(costs), float(phases.money.sum())
-    if recent is None:
-        return None, Estimate(0.0, 0.0, 0.0) if total == 0.0 else None, None
-    rate, error, gap_variance = recent
-    speeds = rate * np.exp(error / rate * random.standard_normal(_DRAWS))
-    speeds = np.minimum(np.append(rate, speeds), given.day_cap)
-    plays = float((phases.money / (phases.weights @ costs)).sum())
-    days = total / speeds
-    days[1:] += np.sqrt(plays * gap_variance) * random.standard_normal(_DRAWS)
-    days = np.maximum(days, 0.0)
-    return _estimate(speeds[0], speeds[1:]), _estimate(days[0], days[1:]), speeds
-
-
-def _draw_means(
-    random: np.random.Generator,
-    n: Floats,
-    mean: Floats,
-    variance: Floats,
-    low: float,
-    width: float | Floats,
-) -> _Means:
-    x = (mean - low) / width
-    most = x * (1.0 - x)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        eta = np.where(most > 0.0, np.minimum(variance / (np.square(width) * most), 1.0), 1.0)
-    eta = (n * eta + 1.0) / (n + 1.0)
-    a, b = n / eta * x + 0.5, n / eta * (1.0 - x) + 0.5
-    draws = random.beta(a[:, None], b[:, None], (n.size, _DRAWS))
-    draws = np.maximum(draws, 1e-12)  # a cost of exactly 0 would buy infinitely many plays
-    share = a / (a + b)
-    wide = np.broadcast_to(width, n.shape)
-    centre = low + wide * share
-    futures = np.column_stack((centre, low + wide[:, None] * draws))
-    return _Means(futures, centre, np.square(width) * eta * share * (1.0 - share))
-
-
-def _plan_phases(left: float, given: ForecastInput, rewards: Floats, costs: _Means) -> _Phases:
-    """Return the phases in which the money that is left will be spent."""
-    holds, rooms, c = given.holds, given.rooms.copy(), costs.centre
-    squares = costs.variance + c**2
-    ratios = np.where(given.statistics.n > 0.0, rewards / c, np.nan)
-    shares = given.recent.shares(c.size)
-    money: list[float] = []
-    rows: list[Floats] = []
-    margin = None
-    able = (holds <= left) & (holds <= rooms)
-    while able.any():
-        weights = _share_plays(shares, able, ratios)
-        price = weights @ c
-        spends = weights * c / price  # share of the money
-        played = weights > 0.0
-        until_holds = np.where(played, left - holds, np.inf)
+    def __init__(
+        self,
+        random: np.random.Generator,
+        n: Floats,
+        mean: Floats,
+        variance: Floats,
+        ends: tuple[float, float | Floats],
+    ) -> None:
+        low, width = ends[0], ends[1] - ends[0]
+        x = (mean - low) / width
+        most = x * (1.0 - x)
         with np.errstate(divide="ignore", invalid="ignore"):
-            until_caps = np.where(played, (rooms - holds) / spends, np.inf)
-        step = max(min(until_holds.min(), until_caps.min()), 0.0)
-        if margin is None and until_holds.min() <= until_caps.min():
-            margin = len(money)
-        stops = played & (np.minimum(until_holds, until_caps) <= step)
-        if not (able & ~stops).any():  # the last play begins where its hold just fits
-            step += min(0.5 * (weights @ squares) / price, float(holds[played].max()))
-        money.append(step)
-        rows.append(weights)
-        left -= step
-        rooms -= spends * step
-        able &= ~stops & (holds <= left) & (holds <= rooms)
-    margin = len(money) - 1 if margin is None else margin
-    weights = np.array(rows).reshape(-1, shares.size)
-    return _Phases(np.array(money), weights, margin, max(left, 0.0))
+            eta = np.where(most > 0.0, np.minimum(variance / (np.square(width) * most), 1.0), 1.0)
+        eta = (n * eta + 1.0) / (n + 1.0)
+        a, b = n / eta * x + 0.5, n / eta * (1.0 - x) + 0.5
+        draws = random.beta(a[:, None], b[:, None], (n.size, _DRAWS))
+        draws = np.maximum(draws, 1e-12)  # a cost of exactly 0 would buy infinitely many plays
+        share = a / (a + b)
+        wide = np.broadcast_to(width, n.shape)
+        self.centre: Floats = low + wide * share
+        # arm by future; the first future is the centre
+        self.draws = np.column_stack((self.centre, low + wide[:, None] * draws))
+        self.variance: Floats = np.square(width) * eta * share * (1.0 - share)
 
 
-def _share_plays(shares: Floats, able: NDArray[np.bool_], ratios: Floats) -> Floats:
-    weights = np.where(able, shares, 0.0)
-    if weights.sum() > 0.0:
-        return np.asarray(weights / weights.sum())
-    known = able & ~np.isnan(ratios)
-    if known.any():
-        weights[np.argmax(np.where(known, ratios, -np.inf))] = 1.0
-        return weights
-    return np.asarray(able / np.count_nonzero(able), dtype=np.float64)
+class ForecastModel:
+    """What a forecast is made from, taken at one moment, and futures that are drawn from it.
+
+    Money is in the user's units. Futures are drawn by :meth:`draw` and not before, because the
+    campaign waits while a model is made.
+    """
+
+    def __init__(self, transaction: Transaction) -> None:
+        state, now = transaction.state, transaction.now
+        unit = 10.0**-state.config.coin.exponent
+        since = max(state.seq - len(transaction.events) - _RECENT_EVENTS, 0)
+        events = [*transaction.writer.events_after(since), *transaction.events]
+        self.state, self.now, self.config = state.state, now, state.config
+        self.statistics = make_statistics(state, trust=False)
+        self.recent = read_recent_activity(events, now, _RECENT, unit)
+        self.left = (state.available + state.held) * unit  # open holds counted as left
+        self.keys = list(state.keys)
+        self.needs = {  # units, of arms that may be chosen
+            arm.key: state.hold_of(number)
+            for number, arm in enumerate(state.arms)
+            if arm.state == "active" and state.stored != "closed"
+        }
+        self.holds = np.array([self.needs.get(key, np.inf) * unit for key in self.keys])
+        rooms = [arm.money.room() for arm in state.arms]  # what is left of caps
+        self.rooms = np.array([np.inf if room is None else room * unit for room in rooms])
+        self.unsettled = np.array([arm.open for arm in state.arms], dtype=np.float64)
+        self.pending = np.array(state.learner.open, dtype=np.float64)  # without an outcome
+        self.day_cap = np.inf if state.day_cap is None else state.day_cap * unit
+        self.learns = state.learner.policy.learns
+        self.changes = [
+            (arm.key, changes_of(arm)[0])
+            for arm in state.arms
+            if arm.state != "retired"
+            and any(one.ts >= now - _RECENT * _DAY for one in arm.changed.values())
+        ]
+
+    def draw(self) -> None:
+        """Draw what the arms cost and earn, and the share of plays that move to the best one."""
+        table = self.statistics
+        self.random = np.random.default_rng([self.config.seed, int(table.n.sum())])
+        self.rewards = _Means(
+            self.random, table.n, table.reward, table.reward_variance, table.reward_range
+        )
+        self.costs = _Means(self.random, table.n, table.cost, table.cost_variance, (0.0, table.top))
+        self.moved = np.zeros(_DRAWS + 1)
+        if self.learns:
+            self.moved = np.append(0.5, self.random.random(_DRAWS))
+
+    def find_best(self) -> str | None:
+        """Return the arm of the most reward per cost so far among those that may be chosen."""
+        table = self.statistics
+        usable = np.flatnonzero((table.n > 0.0) & np.isfinite(self.holds))
+        if not usable.size:
+            return None
+        ratios = table.reward[usable] / np.maximum(table.cost[usable], 1e-300)
+        return self.keys[int(usable[np.argmax(ratios)])]
+
+    def plan_phases(self, left: float) -> _Phases:
+        """Return the phases in which the money that is left will be spent."""
+        holds, rooms, c = self.holds, self.rooms.copy(), self.costs.centre
+        squares = self.costs.variance + c**2
+        shares = self.recent.shares(c.size)
+        money: list[float] = []
+        rows: list[Floats] = []
+        margin = None
+        able = (holds <= left) & (holds <= rooms)
+        while able.any():
+            weights = self._share_plays(shares, able)
+            price = weights @ c
+            spends = weights * c / price  # share of the money
+            played = weights > 0.0
+            until_holds = np.where(played, left - holds, np.inf)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                until_caps = np.where(played, (rooms - holds) / spends, np.inf)
+            step = max(min(until_holds.min(), until_caps.min()), 0.0)
+            if margin is None and until_holds.min() <= until_caps.min():
+                margin = len(money)
+            stops = played & (np.minimum(until_holds, until_caps) <= step)
+            if not (able & ~stops).any():  # the last play begins where its hold just fits
+                step += min(0.5 * (weights @ squares) / price, float(holds[played].max()))
+            money.append(step)
+            rows.append(weights)
+            left -= step
+            rooms -= spends * step
+            able &= ~stops & (holds <= left) & (holds <= rooms)
+        margin = len(money) - 1 if margin is None else margin
+        weights = np.array(rows).reshape(-1, shares.size)
+        return _Phases(np.array(money), weights, margin, max(left, 0.0))
+
+    def _share_plays(self, shares: Floats, able: NDArray[np.bool_]) -> Floats:
+        weights = np.where(able, shares, 0.0)
+        if weights.sum() > 0.0:
+            return np.asarray(weights / weights.sum())
+        known = able & (self.statistics.n > 0.0)
+        if known.any():
+            ratios = self.rewards.centre / self.costs.centre
+            weights[np.argmax(np.where(known, ratios, -np.inf))] = 1.0
+            return weights
+        return np.asarray(able / np.count_nonzero(able), dtype=np.float64)
+
+    def draw_speeds(
+        self, phases: _Phases
+    ) -> tuple[Estimate | None, Estimate | None, Floats | None]:
+        """Return money per day, the days until it is spent, and futures of the first.
+
+        All are None if nothing was spent recently; then only an empty budget has an end, now.
+        """
+        recent, total = self.recent.rate(self.costs.centre), float(phases.money.sum())
+        if recent is None:
+            return None, Estimate(0.0, 0.0, 0.0) if total == 0.0 else None, None
+        rate, error, gap_variance = recent
+        speeds = rate * np.exp(error / rate * self.random.standard_normal(_DRAWS))
+        speeds = np.minimum(np.append(rate, speeds), self.day_cap)
+        plays = float(phases.count_plays(self.costs.centre).sum())
+        days = total / speeds
+        days[1:] += np.sqrt(plays * gap_variance) * self.random.standard_normal(_DRAWS)
+        return _estimate(speeds), _estimate(np.maximum(days, 0.0)), speeds
+
+    def _move_to_best(self, weights: Floats) -> Floats:
+        """Return shares of plays, arm by future, after some have moved to the best of the arms."""
+        mine = np.flatnonzero(weights)
+        best = mine[np.argmax(self.rewards.draws[mine] / self.costs.draws[mine], axis=0)]
+        shares = np.outer(weights, 1.0 - self.moved)
+        shares[best, np.arange(self.moved.size)] += self.moved
+        return np.asarray(shares)
+
+    def value_unit(self, phases: _Phases) -> tuple[Estimate | None, str | None]:
+        """Return what one more unit of budget earns, and the arm that most of it goes to."""
+        if not phases.money.size:  # no arm fits any more: plan with enough for every arm
+            fit = self.holds[np.isfinite(self.holds)]
+            phases = self.plan_phases(2.0 * float(fit.max()) if fit.size else 0.0)
+        if not phases.money.size:
+            return None, None
+        mix, c = self._move_to_best(phases.weights[phases.margin]), self.costs.draws
+        worth = (mix * self.rewards.draws).sum(axis=0) / (mix * c).sum(axis=0)
+        return _estimate(worth), self.keys[int(np.argmax(mix[:, 0] * c[:, 0]))]
+
+    def _count_plays(self, phases: _Phases, limit: Floats | float) -> Floats:
+        """Return plays, arm by future, when at most ``limit`` of the money is spent."""
+        each, start = np.zeros_like(self.costs.draws), 0.0
+        for amount, row in zip(*phases.merge_small(self.costs.centre), strict=True):
+            shares = self._move_to_best(row)
+            price = (shares * self.costs.draws).sum(axis=0)
+            each += shares * (np.clip(limit - start, 0.0, amount) / price)
+            start += amount
+        return each
+
+    def draw_outcomes(self, phases: _Phases, limit: Floats | float) -> tuple[Estimate, Estimate]:
+        """Return the number of plays and their reward, with the scatter of single plays."""
+        rewards, costs, pending = self.rewards, self.costs, self.pending
+        each, scatter = self._count_plays(phases, limit), self.random.standard_normal
+        count, earned = each.sum(axis=0), (each * rewards.draws).sum(axis=0)
+        typical, mean_r, mean_c = each[:, 0], rewards.centre, costs.centre
+        spent = float(typical @ mean_c)
+        if spent > 0.0:
+            price, worth = spent / count[0], earned[0] / spent
+            covariance = self.recent.covariance
+            joint = np.array([covariance(k) if n else 0.0 for k, n in enumerate(typical)])
+            apart = rewards.variance + worth**2 * costs.variance - 2.0 * worth * joint
+            apart = np.maximum(apart, 0.0) + np.square(mean_r - worth * mean_c)
+            steps = np.sqrt(typical @ (costs.variance + np.square(mean_c - price))) / price
+            count[1:] = np.maximum(count[1:] + steps * scatter(_DRAWS), 0.0)
+            earned[1:] += np.sqrt(typical @ apart) * scatter(_DRAWS)
+        earned += pending @ rewards.draws
+        earned[1:] += np.sqrt(pending @ rewards.variance) * scatter(_DRAWS)
+        return _estimate(count), _estimate(earned)
 
 
-def _move_to_best(weights: Floats, r: Floats, c: Floats, moved: Floats) -> Floats:
-    """Return shares of plays, arm by future, after some have moved to the best of the arms."""
-    mine = np.flatnonzero(weights)
-    best = mine[np.argmax(r[mine] / c[mine], axis=0)]
-    shares = np.outer(weights, 1.0 - moved)
-    shares[best, np.arange(moved.size)] += moved
-    return np.asarray(shares)
+def make_forecast(model: ForecastModel, days: float | None) -> Forecast:
+    """Return the forecast for all of the budget, or for some days."""
+    if days is not None and not 0.0 < check_number("days", days) < 1e6:
+        raise InvalidInput(f"days must be a number above 0, or None for all, got {days!r}")
+    model.draw()
+    phases = model.plan_phases(model.left - float(model.unsettled @ model.costs.centre))
+    rate, lasts, speeds = model.draw_speeds(phases)
+    plays = reward = value = margin = None
+    if model.statistics.n.any():
+        value, margin = model.value_unit(phases)
+        if days is None:
+            plays, reward = model.draw_outcomes(phases, np.inf)
+        elif speeds is not None:
+            plays, reward = model.draw_outcomes(phases, speeds * days)
+    best, amount = model.find_best(), model.config.coin.amount
+    least = 0 if best is None else model.needs[best]
+    rest = round(phases.rest * 10**model.config.coin.exponent)
+    ends = [None] * 3 if lasts is None else [_add_days(model.now, end) for end in astuple(lasts)]
+    forecast = Forecast(
+        days=days,
+        state=model.state,
+        plays=plays,
+        reward=reward,
+        rate=rate,
+        exhausted=ends[0],
+        exhausted_early=ends[1],
+        exhausted_late=ends[2],
+        best=best,
+        best_needs=None if best is None else amount(least),
+        then=tuple(key for key, need in model.needs.items() if need < least),
+        unusable=amount(rest),
+        unusable_most=amount(max(rest, min(model.needs.values(), default=0))),
+        value_of_unit=value,
+        margin=margin,
+        sentences=(),
+    )
+    sentences = _write_sentences(forecast, model, goes_on=phases.money.size > 0)
+    return replace(forecast, sentences=tuple(sentences))
 
 
-def _value_unit(phases: _Phases, r: Floats, c: Floats, moved: Floats) -> tuple[Estimate, int]:
-    """Return what one more unit of budget earns, and the arm that most of it goes to."""
-    if not phases.money.size:
-        return Estimate(0.0, 0.0, 0.0), -1
-    mix = _move_to_best(phases.weights[phases.margin], r, c, moved)
-    worth = (mix * r).sum(axis=0) / (mix * c).sum(axis=0)
-    return _estimate(worth[0], worth[1:]), int(np.argmax(mix[:, 0] * c[:, 0]))
+def _add_days(now: int, days: float) -> datetime | None:
+    then = now + days * _DAY
+    return datetime.fromtimestamp(then / 1e6, UTC) if then < _LAST else None
 
 
-def _count_plays(
-    money: Floats, weights: Floats, r: Floats, c: Floats, moved: Floats, limit: Floats | float
-) -> Floats:
-    """Return plays, arm by future, when at most ``limit`` of the money is spent."""
-    each, start = np.zeros_like(r), 0.0
-    for amount, row in zip(money, weights, strict=True):
-        shares = _move_to_best(row, r, c, moved)
-        each += shares * (np.clip(limit - start, 0.0, amount) / (shares * c).sum(axis=0))
-        start += amount
-    return each
-
-
-def _add_scatter(
-    random: np.random.Generator, each: Floats, rewards: _Means, costs: _Means, given: ForecastInput
-) -> tuple[Estimate, Estimate]:
-    """Return the number of plays and their reward, with the scatter of single plays."""
-    r, recent, pending = rewards.draws, given.recent, given.pending
-    count, earned = each.sum(axis=0), (each * r).sum(axis=0)
-    typical, mean_r, mean_c = each[:, 0], rewards.centre, costs.centre
-    spent = float(typical @ mean_c)
-    if spent > 0.0:
-        price, worth = spent / count[0], earned[0] / spent
-        joint = np.array([recent.covariance(k) if n else 0.0 for k, n in enumerate(typical)])
-        scatter = rewards.variance + worth**2 * costs.variance - 2.0 * worth * joint
-        scatter = np.maximum(scatter, 0.0) + np.square(mean_r - worth * mean_c)
-        steps = np.sqrt(typical @ (costs.variance + np.square(mean_c - price))) / price
-        count[1:] = np.maximum(count[1:] + steps * random.standard_normal(_DRAWS), 0.0)
-        earned[1:] += np.sqrt(typical @ scatter) * random.standard_normal(_DRAWS)
-    earned += pending @ r
-    earned[1:] += np.sqrt(pending @ rewards.variance) * random.standard_normal(_DRAWS)
-    return _estimate(count[0], count[1:]), _estimate(earned[0], earned[1:])
-
-
-def _estimate(value: float, draws: Floats) -> Estimate:
-    found = Estimate.from_draws(value, draws, _LEVEL)
+def _estimate(futures: Floats) -> Estimate:
+    """Return the first future with the interval of the others, moved into it."""
+    found = Estimate.from_draws(futures[0], futures[1:], _LEVEL)
     return replace(found, value=min(max(found.value, found.low), found.high))
 
 
 # the sentences
 
 
-def _write_sentences(forecast: Forecast, given: ForecastInput, model: _Model) -> Iterator[str]:
+def _write_sentences(forecast: Forecast, model: ForecastModel, goes_on: bool) -> Iterator[str]:
     if forecast.state in ("paused", "unreconciled", "closed"):
         yield f"The campaign is {forecast.state}."
-    if not given.statistics.n.any():
+    if not model.statistics.n.any():
         yield "Nothing is known yet: no decision has an outcome."
         return
-    reward, waits = _format_estimate(forecast.reward), bool(given.pending.any())
-    left = format_money(forecast.unusable, given.coin.currency)
-    if model.phases.money.size:
+    reward, waits = _format_estimate(forecast.reward), bool(model.pending.any())
+    left = format_money(forecast.unusable, model.config.coin.currency)
+    if goes_on:
         if forecast.plays is not None:
             within = "" if forecast.days is None else f" within {format_number(forecast.days)} days"
             included = ", open decisions included" if waits else ""
             plays = _format_estimate(forecast.plays, "{:,.0f}".format)
             yield f"About {plays} more plays{within} will earn about {reward}{included}."
-        yield from _describe_time(forecast, model)
+        yield from _describe_time(forecast, model.now)
         if forecast.best is not None:
-            yield f"{_describe_end(forecast, given)}; about {left} will be left over."
+            yield f"{_describe_end(forecast, model)}; about {left} will be left over."
     else:
         yield f"No arm is affordable with the {left} that will be left."
         if waits and forecast.reward is not None:
@@ -516,25 +470,26 @@ def _write_sentences(forecast: Forecast, given: ForecastInput, model: _Model) ->
             f"One more unit of budget would earn about {value}, most of it spent on"
             f" {forecast.margin}."
         )
-    yield from _describe_changes(given.changes)
+    yield from _describe_changes(model.changes)
 
 
-def _describe_time(forecast: Forecast, model: _Model) -> Iterator[str]:
+def _describe_time(forecast: Forecast, now: int) -> Iterator[str]:
     if forecast.rate is None:
         yield (
             f"Nothing was spent in the last {_RECENT:g} days, so it is unknown when the budget will"
             " be used up."
         )
     elif forecast.exhausted is not None:
-        form = "%Y-%m-%d" if model.days and model.days.value >= 3.0 else "%Y-%m-%d %H:%M"
+        days = (forecast.exhausted.timestamp() * 1e6 - now) / _DAY
+        form = "%Y-%m-%d" if days >= 3.0 else "%Y-%m-%d %H:%M"
         early, late = forecast.exhausted_early, forecast.exhausted_late
         ends = f"{early:{form}} to {late:{form}}" if early and late else "or much later"
         rate = format_number(forecast.rate.value)
         yield f"At {rate} per day the budget lasts until {forecast.exhausted:{form}} ({ends})."
 
 
-def _describe_end(forecast: Forecast, given: ForecastInput) -> str:
-    then, needs = forecast.then, given.coin.format(given.needs[forecast.best or ""])
+def _describe_end(forecast: Forecast, model: ForecastModel) -> str:
+    then, needs = forecast.then, model.config.coin.format(model.needs[forecast.best or ""])
     if not then:
         return f"Below {needs} no arm is affordable"
     others = join_words(then) if len(then) < 4 else f"{len(then)} other arms"
@@ -542,7 +497,7 @@ def _describe_end(forecast: Forecast, given: ForecastInput) -> str:
     return f"Below {needs} {forecast.best} is no longer affordable, but {others} {are}"
 
 
-def _describe_changes(changes: tuple[tuple[str, ArmChange], ...]) -> Iterator[str]:
+def _describe_changes(changes: list[tuple[str, ArmChange]]) -> Iterator[str]:
     """Name the arms that changed: the forecast was made from their means."""
     for key, change in changes[:_MOST_CHANGES]:
         effect = "it is learned from scratch" if change.reset else "this forecast mixes both"
