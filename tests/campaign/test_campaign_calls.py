@@ -11,6 +11,7 @@ import pytest
 from typer.main import get_command
 
 from bursar.campaign import Campaign, Config
+from bursar.campaign.ask_options import make_ask_options
 from bursar.campaign.commands import (
     ask_command,
     ask_many_command,
@@ -51,8 +52,8 @@ def test_many_works_share_a_commit_and_keep_their_own_results() -> None:
         [
             tell_command(campaign.config, "one", "0.05", 1.0),
             tell_command(campaign.config, "nobody", "0.05", 1.0),
-            ask_command("two", among=["large"]),
-            ask_command("two", among=["small"]),
+            ask_command("two", make_ask_options(["large"])),
+            ask_command("two", make_ask_options(["small"])),
             ask_many_command(3),
             decision_command("one"),
         ]

@@ -12,6 +12,7 @@ import pytest
 from service_app import eventually
 
 from bursar import Campaign
+from bursar.campaign.ask_options import make_ask_options
 from bursar.campaign.commands import ask_command, tell_command
 from bursar.campaign.committer import DeadlinePassed
 from bursar.errors import BudgetExhausted, BursarError, Overloaded, StorageUnavailable
@@ -135,7 +136,9 @@ def test_a_call_is_dropped_at_its_deadline_and_nothing_is_reserved(
 def test_each_gets_its_own_refusal(service: Service) -> None:
     async def play() -> None:
         calls = (
-            service.submit("llm", ask_command(among=["small"] if n else ["nobody"]))
+            service.submit(
+                "llm", ask_command(options=make_ask_options(["small"] if n else ["nobody"]))
+            )
             for n in range(12)
         )
         results = await asyncio.gather(*calls, return_exceptions=True)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, overload
 
 from bursar.campaign import events as kinds
+from bursar.campaign.ask_options import make_ask_options
 from bursar.campaign.audit import Verification, verify_campaign
 from bursar.campaign.commands import (
     ask_command,
@@ -181,11 +182,12 @@ class Campaign:
         context : dict, optional
             What to record with the decision: plain data of at most 16 KiB.
         """
+        options = make_ask_options(among, exclude, context)
         if n is None:
-            return self._committer.execute(ask_command(id, among, exclude, context))
+            return self._committer.execute(ask_command(id, options))
         if id is not None:
             raise InvalidInput("give n or id, not both: a batch has an id for each decision")
-        return self.execute(ask_many_command(n, among, exclude, context))
+        return self.execute(ask_many_command(n, options))
 
     @contextmanager
     def decide(self, **options: Any) -> Iterator[DecisionBlock]:

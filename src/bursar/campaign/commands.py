@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from bursar.campaign import holds
-from bursar.campaign.ask_options import ANY, check_new_id, make_ask_options, new_id
+from bursar.campaign.ask_options import ANY, AskOptions, check_new_id, new_id
 from bursar.campaign.committer import Command
 from bursar.campaign.config import Config
 from bursar.campaign.decision import Decision, make_decision
@@ -29,18 +29,8 @@ from bursar.validation import check_int, check_number, check_text
 _TOO_MUCH = 2**63  # units
 
 
-def ask_command(
-    id: str | None = None,
-    among: Sequence[str] | None = None,
-    exclude: Sequence[str] | None = None,
-    context: dict[str, Any] | None = None,
-) -> Command[Decision]:
+def ask_command(id: str | None = None, options: AskOptions = ANY) -> Command[Decision]:
     """Return the command of an ask; it returns a Decision."""
-    options = (
-        ANY
-        if among is None and exclude is None and context is None
-        else make_ask_options(among, exclude, context)
-    )
     key, new = (new_id(), True) if id is None else (check_new_id(id), False)
 
     def command(transaction: Transaction) -> Decision:
@@ -51,18 +41,13 @@ def ask_command(
 
 
 def ask_many_command(
-    n: int,
-    among: Sequence[str] | None = None,
-    exclude: Sequence[str] | None = None,
-    context: dict[str, Any] | None = None,
-    ids: Sequence[str] | None = None,
+    n: int, options: AskOptions = ANY, ids: Sequence[str] | None = None
 ) -> Command[list[Decision]]:
     """Return the command of many asks; it returns a list, shorter if the budget ends on the way."""
     count = check_int("n", n, 1, "how many decisions to ask for")
     keys = None if ids is None else [check_new_id(one) for one in ids]
     if keys is not None and (len(keys) != count or len(set(keys)) != count):
         raise InvalidInput(f"ids must be {count} different ids, one per decision, got {len(keys)}")
-    options = make_ask_options(among, exclude, context)
 
     def command(transaction: Transaction) -> list[Decision]:
         granted: list[Decision] = []
@@ -133,7 +118,10 @@ def _tell(
     news: dict[str, Any] = {}
     if cost is not None and record.cost != cost:
         if record.cost is not None:
-            raise _cost_conflict(state, record)
+            raise OutcomeConflict(
+                f"the cost of {record.id!r} is already recorded as"
+                f" {state.config.coin.format(record.cost)}; a correction can change it"
+            )
         if cost > record.hold:
             check_sum(state, cost)
         news["cost"] = cost
@@ -182,13 +170,6 @@ def _is_repeated(
             f" {_fingerprint(cost, reward)!r}; a correction can change it"
         )
     return before is not None
-
-
-def _cost_conflict(state: State, record: DecisionRecord) -> OutcomeConflict:
-    cost = state.config.coin.format(record.cost or 0)
-    return OutcomeConflict(
-        f"the cost of {record.id!r} is already recorded as {cost}; a correction can change it"
-    )
 
 
 def _add_late_reward(

@@ -286,7 +286,7 @@ class State:
         self.learner.add_arms([float(amount(max_cost)) for _, max_cost in arms])
 
     def _change_arm(self, event: Event, body: dict[str, Any]) -> None:
-        self.arms[self.keys[body["key"]]].state = _STATES[event.kind]
+        self.arms[self.keys[body["key"]]].state = _ARM_STATES[event.kind]
         self.version += 1
 
     def _change_budget(self, event: Event, body: dict[str, Any]) -> None:
@@ -305,10 +305,8 @@ class State:
             self.arms[self.keys[scope.removeprefix("arm:")]].money.cap = cap
 
     def _change_state(self, event: Event, body: dict[str, Any]) -> None:
-        if (
-            event.kind != kinds.RESTORED or self.stored != "closed"
-        ):  # a closed campaign stays closed
-            self.stored = _STATES[event.kind]
+        if event.kind != kinds.RESTORED or self.stored != "closed":  # which stays closed
+            self.stored = _CAMPAIGN_STATES[event.kind]
         self.spent += body.get("gap", 0)
         self.version += 1
 
@@ -347,42 +345,32 @@ class State:
         del self.flags[:-_FLAGS]  # a policy that fails, fails at every ask
 
 
-_HANDLERS = {
-    kinds.ASKED: State._grant,
-    kinds.ADOPTED: State._grant,
-    kinds.CONFIRMED: State._confirm,
-    kinds.TOLD: State._take_outcome,
-    kinds.DEFAULTED: State._take_outcome,
-    kinds.CORRECTED: State._take_outcome,
-    kinds.VOIDED: State._end_hold,
-    kinds.RELEASED: State._end_hold,
-    kinds.LAPSED: State._end_hold,
-    kinds.ARM_ADDED: State._add_arm,
-    kinds.ARM_PAUSED: State._change_arm,
-    kinds.ARM_RESUMED: State._change_arm,
-    kinds.ARM_RETIRED: State._change_arm,
-    kinds.BUDGET_SET: State._change_budget,
-    kinds.CAP_SET: State._change_cap,
-    kinds.PAUSED: State._change_state,
-    kinds.RESUMED: State._change_state,
-    kinds.CLOSED: State._change_state,
-    kinds.RESTORED: State._change_state,
-    kinds.RECONCILED: State._change_state,
-    kinds.POLICY_ERROR: State._note_policy_error,
-    kinds.POLICY_SLOW: State._note_policy_slow,
-    kinds.CHANGED: State._note_change,
-}
-_STATES = {
+_ARM_STATES = {
     kinds.ARM_PAUSED: "paused",
     kinds.ARM_RESUMED: "active",
     kinds.ARM_RETIRED: "retired",
+}
+_CAMPAIGN_STATES = {
     kinds.PAUSED: "paused",
     kinds.RESUMED: "active",
     kinds.CLOSED: "closed",
     kinds.RESTORED: "unreconciled",
     kinds.RECONCILED: "active",
 }
-"""The state of an arm or of the campaign after an event."""
+_HANDLERS = {
+    **dict.fromkeys(kinds.GRANTS, State._grant),
+    kinds.CONFIRMED: State._confirm,
+    **dict.fromkeys(kinds.OUTCOMES, State._take_outcome),
+    **dict.fromkeys(kinds.ENDINGS, State._end_hold),
+    kinds.ARM_ADDED: State._add_arm,
+    **dict.fromkeys(_ARM_STATES, State._change_arm),
+    kinds.BUDGET_SET: State._change_budget,
+    kinds.CAP_SET: State._change_cap,
+    **dict.fromkeys(_CAMPAIGN_STATES, State._change_state),
+    kinds.POLICY_ERROR: State._note_policy_error,
+    kinds.POLICY_SLOW: State._note_policy_slow,
+    kinds.CHANGED: State._note_change,
+}
 
 
 def _keep_cost(costs: list[int], before: int | None, cost: int) -> None:

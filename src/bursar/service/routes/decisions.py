@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bursar.campaign import Campaign, Decision, commands
+from bursar.campaign.ask_options import make_ask_options
 from bursar.campaign.events import GRANTS
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, InvalidInput
@@ -50,7 +51,8 @@ async def ask(call: Call[schemas.AskRequest]) -> BytesResponse:
     try:
         if given.n is not None or given.ids is not None:
             return await _ask_many(call, id)
-        command = commands.ask_command(id, given.among, given.exclude, given.context)
+        options = make_ask_options(given.among, given.exclude, given.context)
+        command = commands.ask_command(id, options)
         decision = await service.submit(name, command, deadline=request_deadline(call.request))
     except BursarError as error:
         service.metrics.asks[error.code].inc()
@@ -82,7 +84,8 @@ async def _ask_many(call: Call[schemas.AskRequest], id: str | None) -> BytesResp
     elif given.id is not None:
         raise InvalidInput("give ids or id, not both: ids names each decision, id all of them")
     count = len(ids or ()) if given.n is None else given.n
-    command = commands.ask_many_command(count, given.among, given.exclude, given.context, ids)
+    options = make_ask_options(given.among, given.exclude, given.context)
+    command = commands.ask_many_command(count, options, ids)
     decisions = await service.submit(name, command, deadline=request_deadline(call.request))
     replayed = sum(one.replayed for one in decisions)
     service.metrics.asks["granted"].inc(len(decisions) - replayed)
