@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -60,14 +60,9 @@ def verify_campaign(
     """
     with store.open_writer(name) as writer:
         head, snapshot = writer.head, writer.load_snapshot()
-    snapshots = {"the one in memory": live}
-    if snapshot is not None:
-        snapshots["its snapshot"] = snapshot
-    verifier = _Verifier(name, snapshots, choices)
-    count = check_chain(name, verifier.check_events(iter(store.read(name))), head)
+    verifier = _Verifier(name, live, snapshot, choices)
+    count = check_chain(name, verifier.check_events(store.read(name)), head)
     state, audit = verifier.state, verifier.audit
-    assert state is not None
-    assert audit is not None
     wrong = audit.find_difference(state)
     if wrong is not None:
         raise CorruptLedger(f"event {count} of {name!r}: {wrong}; restore a backup")
@@ -85,54 +80,59 @@ def verify_campaign(
 class _Verifier:
     """Checks events one by one while `check_chain` checks their hashes."""
 
-    def __init__(self, name: str, snapshots: dict[str, tuple[int, bytes]], choices: bool) -> None:
+    state: State  # since the first event
+    audit: Audit
+
+    def __init__(
+        self, name: str, live: tuple[int, bytes], snapshot: tuple[int, bytes] | None, choices: bool
+    ) -> None:
         self.name = name
-        self.snapshots = snapshots
+        self.snapshots = [("the one in memory", *live)]
+        if snapshot is not None:
+            self.snapshots.append(("its snapshot", *snapshot))
         self.choices = choices
-        self.state: State | None = None
-        self.audit: Audit | None = None
         self.last_hash = b""
 
-    def check_events(self, events: Iterator[tuple[Event, bytes]]) -> Iterator[tuple[Event, bytes]]:
+    def check_events(self, events: Iterable[tuple[Event, bytes]]) -> Iterator[tuple[Event, bytes]]:
         """Yield events with their hashes; check each after its hash was found right."""
         for event, digest in events:
             yield event, digest
             self.last_hash = digest
             try:
-                self._check(event)
+                wrong = self._find_wrong(event)
             except (CorruptLedger, NewerSchema):
                 raise
             except Exception as error:  # a body that bursar did not write may raise anything
-                raise self._corrupt(event.seq, f"makes no sense ({error!r})") from error
+                raise self._corrupt(event, f"makes no sense ({error!r})") from error
+            if wrong is not None:
+                raise self._corrupt(event, wrong)
 
-    def _check(self, event: Event) -> None:
-        if self.state is None or self.audit is None:
+    def _corrupt(self, event: Event, wrong: str) -> CorruptLedger:
+        return CorruptLedger(f"event {event.seq} of {self.name!r} {wrong}; restore a backup")
+
+    def _find_wrong(self, event: Event) -> str | None:
+        """Take an event into account; return what is wrong with it, or None."""
+        if event.seq == 1:
             self.state, self.audit = State(event), Audit(event)
         else:
             wrong = self.audit.follow(event)
+            if wrong is None and self.choices and event.kind == kinds.ASKED:
+                wrong = self._find_other_choice(event)
             if wrong is not None:
-                raise self._corrupt(event.seq, wrong)
-            if self.choices and event.kind == kinds.ASKED:
-                self._check_choice(self.state, event)
+                return wrong
             self.state.apply(event)
-        self._check_snapshots(self.state)
-
-    def _check_snapshots(self, state: State) -> None:
-        for what, (seq, content) in self.snapshots.items():
+        for what, seq, content in self.snapshots:
             # a snapshot of another version of bursar is never used, so it cannot be wrong
-            used = seq == state.seq and decode_snapshot(content) is not None
-            if used and encode_snapshot(state) != content:
-                raise self._corrupt(seq, f"leads to another state than {what}")
+            used = seq == event.seq and decode_snapshot(content) is not None
+            if used and encode_snapshot(self.state) != content:
+                return f"leads to another state than {what}"
+        return None
 
-    def _check_choice(self, state: State, event: Event) -> None:
-        copy = decode_snapshot(encode_snapshot(state))
+    def _find_other_choice(self, event: Event) -> str | None:
+        copy = decode_snapshot(encode_snapshot(self.state))
         assert copy is not None
         same, arm = replay_ask(copy, event)
-        if not same:
-            raise self._corrupt(event.seq, f"is not what the policy chooses, {arm!r}")
-
-    def _corrupt(self, seq: int, what: str) -> CorruptLedger:
-        return CorruptLedger(f"event {seq} of {self.name!r} {what}; restore a backup")
+        return None if same else f"is not what the policy chooses, {arm!r}"
 
 
 class Audit:

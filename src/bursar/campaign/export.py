@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -47,31 +47,25 @@ def export_decisions(campaign: Campaign, path: Path) -> int:
     _check_path(path)
     rows = decision_rows(campaign)
     if path.suffix == ".csv":
-        _write_csv(path, _DECISION_COLUMNS, (_to_text(row) for row in rows))
-    else:
-        pa = import_extra("pyarrow")
-        money, text, real = pa.decimal128(38, campaign.coin.exponent), pa.string(), pa.float64()
-        types = {
-            "propensity": real, "reward": real, "cost": money, "hold": money,
-            "time": pa.timestamp("us", tz="UTC"), "available": pa.list_(text),
-            "constrained": pa.bool_(),
-        }  # fmt: skip
-        schema = pa.schema([(name, types.get(name, text)) for name in _DECISION_COLUMNS])
-        with replace_file(path) as new_path:
-            _write_parquet(new_path, schema, (tuple(row.values()) for row in rows))
-    return len(rows)
+        rows = [_to_text(row) for row in rows]
+    values = [tuple(row.values()) for row in rows]
+    return _write(path, _DECISION_COLUMNS, values, lambda: _decision_schema(campaign.coin.exponent))
 
 
 def export_events(campaign: Campaign, path: Path) -> int:
     """Write one row per event, bodies as JSON; return the number of rows."""
     _check_path(path)
     encode = partial(json.dumps, ensure_ascii=False)  # spaced, unlike the service's bodies
-    rows = list(_event_rows(campaign, encode))
-    if path.suffix == ".csv":
-        _write_csv(path, _EVENT_COLUMNS, rows)
-    else:
-        with replace_file(path) as new_path:
-            _write_parquet(new_path, _event_schema(), rows)
+    return _write(path, _EVENT_COLUMNS, list(_event_rows(campaign, encode)), _event_schema)
+
+
+def _write(path: Path, columns: Row, rows: list[Row], make_schema: Callable[[], Any]) -> int:
+    with replace_file(path) as new_path:
+        if path.suffix == ".csv":
+            with new_path.open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows([columns, *rows])
+        else:
+            _write_parquet(new_path, make_schema(), rows)
     return len(rows)
 
 
@@ -168,6 +162,17 @@ def _event_rows(campaign: Campaign, encode: Callable[[Any], str] = _encode) -> I
         yield event.seq, event.ts, event.kind, event.decision, encode(event.body)
 
 
+def _decision_schema(exponent: int) -> Any:
+    pa = import_extra("pyarrow")
+    money, text, real = pa.decimal128(38, exponent), pa.string(), pa.float64()
+    types = {
+        "propensity": real, "reward": real, "cost": money, "hold": money,
+        "time": pa.timestamp("us", tz="UTC"), "available": pa.list_(text),
+        "constrained": pa.bool_(),
+    }  # fmt: skip
+    return pa.schema([(name, types.get(name, text)) for name in _DECISION_COLUMNS])
+
+
 def _event_schema() -> Any:
     pa = import_extra("pyarrow")
     types = (pa.int64(), pa.int64(), pa.string(), pa.string(), pa.string())
@@ -181,24 +186,14 @@ def _check_path(path: Path) -> None:
         raise InvalidInput(f"no folder {str(path.parent)!r} to export to; make it")
 
 
-def _to_text(row: Mapping[str, Any]) -> Row:
+def _to_text(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row for CSV: arms joined by bars, times as ISO text, all digits of money."""
     available = row["available"]
     if any("|" in key for key in available):
         raise InvalidInput("an arm has | in its key, which CSV cannot hold; export to .parquet")
     money = {key: "" if row[key] is None else f"{row[key]:f}" for key in ("cost", "hold")}
     texts = {"available": "|".join(available), "time": row["time"].isoformat()}
-    return tuple({**row, **money, **texts}.values())
-
-
-def _write_csv(path: Path, columns: Row, rows: Iterable[Row]) -> None:
-    with (
-        replace_file(path) as new_path,
-        new_path.open("w", newline="", encoding="utf-8") as file,
-    ):
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(rows)
+    return row | money | texts
 
 
 def _write_parquet(path: Path, schema: Any, rows: Iterable[Row]) -> None:

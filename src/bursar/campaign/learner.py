@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -60,13 +60,12 @@ class CampaignLearner:
         self._stream = new_stream(seed)
         self._memory = np.zeros(0)
         self._kernel_params: Any = None
-        self._kernels = _kernels(cast(Any, type(policy)))
-        self._scores = self._kernels.scores
+        self._choose, wait, take, watch, self._scores = _kernels(cast(Any, type(policy)))
         bind = self.arms, self._seen, self._game, self.prior
-        self._wait = direct(self._kernels.wait, *bind, 0, 0, 0)
+        self._wait = direct(wait, *bind, 0, 0, 0)
         shown = self.watch, 0.0, 0
-        self._take = direct(self._kernels.take, *bind, self._stream, 0, 0, 0.0, 0.0, 0, 0, *shown)
-        self._observe_cost = direct(self._kernels.observe_cost, self.watch, 0, 0.0)
+        self._take = direct(take, *bind, self._stream, 0, 0, 0.0, 0.0, 0, 0, *shown)
+        self._observe_cost = direct(watch, self.watch, 0, 0.0)
         self._pick: Callable[..., int]
 
     @property
@@ -122,21 +121,16 @@ class CampaignLearner:
         context = self.policy.make_context(self.arms.size, budget, min_cost, self.scale)
         self._kernel_params = self.policy.start_params(context)
         known = self._kernel_params, self._seen, self._game, self._memory, self._stream
-        self._pick = direct(self._kernels.pick, *known, 0)
+        self._pick = direct(self._choose, *known, 0)
         self._game["budget"] = math.inf if context.budget is None else context.budget
 
     def choose(self, allowed: Sequence[int] | None, seq: int) -> int:
         """Return the arm for decision ``seq`` among those allowed, all by default."""
         if self._uncounted >= 0:
             self._count_last_ask()
-        if allowed is None:
-            return self._pick(
-                self._kernel_params, self._seen, self._game, self._memory, self._stream, seq
-            )
-        few = self._seen[np.asarray(allowed, dtype=np.intp)]
-        return allowed[
-            self._pick(self._kernel_params, few, self._game, self._memory, self._stream, seq)
-        ]
+        arms = self._seen if allowed is None else self._seen[np.asarray(allowed, dtype=np.intp)]
+        arm = self._pick(self._kernel_params, arms, self._game, self._memory, self._stream, seq)
+        return arm if allowed is None else allowed[arm]
 
     def tied_arms(self, allowed: Sequence[int]) -> list[int]:
         """Return the arms of the largest index, among which an index policy draws."""
@@ -306,20 +300,11 @@ def _observe_cost(watch: Floats, k: int, paid: float) -> int:
     return feed(watch, 2 * k, paid)
 
 
-class _Kernels(NamedTuple):
-    """A policy compiled for campaigns."""
-
-    pick: Any
-    wait: Any
-    take: Any
-    observe_cost: Any
-    scores: Any
-
-
 @cache
-def _kernels(policy: Any) -> _Kernels:
+def _kernels(policy: Any) -> tuple[Any, ...]:
+    """Return what is compiled of a policy for campaigns: pick, wait, take, watch and scores."""
     found = kernels.functions(policy)
-    return _Kernels(
+    return (
         specialize(_pick, policy.name, choose=found["choose"]),
         specialize(_wait, "campaign"),
         specialize(_take, policy.name, update_arm=found["update_arm"]),

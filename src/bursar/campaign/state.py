@@ -66,8 +66,6 @@ class State:
         self.seq, self.ts, self.version = first.seq, first.ts, 1
         self.asks = 0
         self.reward = 0.0
-        self._cached_version, self._plain, self._dearest = -1, False, 0
-        self._cheapest: int | None = None
         self.learner = CampaignLearner(
             policy_of(config.policy), config.reward_range, config.seed,
             config.on_change != "ignore",
@@ -75,6 +73,7 @@ class State:
         self._add_arms(body["arms"])
         for scope, cap in body["caps"].items():
             self._set_cap(scope, cap)
+        self.update_limits()
         if not empty:
             self.inform_policy()
 
@@ -109,9 +108,8 @@ class State:
 
     def _some_arm_fits(self) -> bool:
         """Return whether some arm fits today, or on a day whose cap is not used up."""
-        self._update_cache()
         if self._plain:
-            return self._cheapest is not None and self._cheapest <= self.available
+            return self._cheapest <= self.available
         return any(
             arm.state == "active" and self.hold_of(number) <= arm.money.within(self.available)
             for number, arm in enumerate(self.arms)
@@ -119,20 +117,15 @@ class State:
 
     def all_fit(self) -> bool:
         """Return whether every arm may be chosen and fits: the usual case, and quick to know."""
-        if self._cached_version != self.version:
-            self._update_cache()
         return self._plain and self._dearest <= self.budget - self.spent - self.held
 
-    def _update_cache(self) -> None:
-        if self._cached_version != self.version:
-            capped = self.day_cap is not None or any(a.money.cap is not None for a in self.arms)
-            idle = any(arm.state != "active" for arm in self.arms)
-            self._plain = bool(self.arms) and not (capped or idle or self.config.hold != "max")
-            self._dearest = max((arm.max_cost for arm in self.arms), default=0)
-            self._cheapest = min(
-                (arm.max_cost for arm in self.arms if arm.state == "active"), default=None
-            )
-            self._cached_version = self.version
+    def update_limits(self) -> None:
+        """Note what asks need to know of the rules, which change rarely."""
+        capped = self.day_cap is not None or any(arm.money.cap is not None for arm in self.arms)
+        idle = any(arm.state != "active" for arm in self.arms)
+        self._plain = bool(self.arms) and not (capped or idle or self.config.hold != "max")
+        self._dearest = max((arm.max_cost for arm in self.arms), default=0)
+        self._cheapest = min((arm.max_cost for arm in self.arms), default=0)
 
     def summary(self, granted: bool) -> CampaignTotals:
         """Return the row that a store keeps beside the log."""
@@ -273,10 +266,14 @@ class State:
 
     # rules
 
+    def _count_change(self) -> None:
+        self.version += 1
+        self.update_limits()
+
     def _add_arm(self, event: Event, body: dict[str, Any]) -> None:
         self._add_arms([(body["key"], body["max_cost"])])
         self.inform_policy()
-        self.version += 1
+        self._count_change()
 
     def _add_arms(self, arms: Sequence[tuple[str, int]]) -> None:
         for key, max_cost in arms:
@@ -287,16 +284,16 @@ class State:
 
     def _change_arm(self, event: Event, body: dict[str, Any]) -> None:
         self.arms[self.keys[body["key"]]].state = _ARM_STATES[event.kind]
-        self.version += 1
+        self._count_change()
 
     def _change_budget(self, event: Event, body: dict[str, Any]) -> None:
         self.budget = body["budget"]
         self.inform_policy()
-        self.version += 1
+        self._count_change()
 
     def _change_cap(self, event: Event, body: dict[str, Any]) -> None:
         self._set_cap(body["scope"], body["cap"])
-        self.version += 1
+        self._count_change()
 
     def _set_cap(self, scope: str, cap: int | None) -> None:
         if scope == "day":
@@ -308,7 +305,7 @@ class State:
         if event.kind != kinds.RESTORED or self.stored != "closed":  # which stays closed
             self.stored = _CAMPAIGN_STATES[event.kind]
         self.spent += body.get("gap", 0)
-        self.version += 1
+        self._count_change()
 
     def inform_policy(self) -> None:
         """Give the policy what it may know beforehand: arms, budget, least cost."""
@@ -431,6 +428,7 @@ def decode_snapshot(content: bytes) -> State | None:
     state.days = {day: Balance(**balance) for day, balance in data["days"]}
     state.decisions = {one["id"]: DecisionRecord(**one) for one in data["choices"]}
     state.rebuild_deadlines()
+    state.update_limits()
     learner, kept = state.learner, data["brain"]
     learner.arms = np.frombuffer(kept["arms"], dtype=ARM).copy()
     learner.open, learner.costs, learner.most = kept["open"], kept["costs"], kept["most"]
