@@ -33,7 +33,7 @@ class Gate:
     def __init__(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
         self.opened = threading.Event()
         self.batches: list[int] = []
-        committer = service.campaign("llm")._committer
+        committer = service.campaign("llm").committer
         commit = committer._commit
 
         def slowly(batch: Any) -> None:
@@ -156,7 +156,7 @@ def test_each_gets_its_own_refusal(service: Service) -> None:
 def test_a_ledger_that_fails_fails_everybody_and_recovers(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    committer = service.campaign("llm")._committer
+    committer = service.campaign("llm").committer
     begin = committer._begin
 
     def broken(writer: Any) -> None:
@@ -182,7 +182,7 @@ def test_closing_serves_what_is_in_line(service: Service, monkeypatch: pytest.Mo
         await until(lambda: gate.batches)
         closing = threading.Thread(target=service.close)
         closing.start()
-        await until(lambda: service.campaign("llm")._committer._closed)
+        await until(lambda: service.campaign("llm").committer._closed)
         with pytest.raises(BursarError, match="stopping"):
             await service.submit("llm", ask_command("too late"))
         gate.opened.set()

@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 if _TYPE_CHECKING:
     from typing import Any
 
-    from bursar.campaign.audit import Verification
-    from bursar.campaign.campaign import Campaign
-    from bursar.campaign.committer import Clock, SystemClock
-    from bursar.campaign.config import Config
-    from bursar.campaign.decision import Decision
-    from bursar.campaign.explanation import Explanation, Option
-    from bursar.campaign.forecast import Forecast
-    from bursar.campaign.records import ArmChange
-    from bursar.campaign.views import ArmView, Status
-    from bursar.estimate import Estimate
+    from bursar.campaign.audit import Verification as Verification
+    from bursar.campaign.campaign import Campaign as Campaign
+    from bursar.campaign.committer import Clock as Clock
+    from bursar.campaign.committer import SystemClock as SystemClock
+    from bursar.campaign.config import Config as Config
+    from bursar.campaign.decision import Decision as Decision
+    from bursar.campaign.explanation import Explanation as Explanation
+    from bursar.campaign.explanation import Option as Option
+    from bursar.campaign.forecast import Forecast as Forecast
+    from bursar.campaign.records import ArmChange as ArmChange
+    from bursar.campaign.views import ArmView as ArmView
+    from bursar.campaign.views import Status as Status
+    from bursar.estimate import Estimate as Estimate
 
 _HOMES = {
     "ArmChange": "campaign.records",
@@ -37,22 +40,6 @@ _HOMES = {
     "SystemClock": "campaign.committer",
     "Verification": "campaign.audit",
 }
-
-__all__ = [
-    "ArmChange",
-    "ArmView",
-    "Campaign",
-    "Clock",
-    "Config",
-    "Decision",
-    "Estimate",
-    "Explanation",
-    "Forecast",
-    "Option",
-    "Status",
-    "SystemClock",
-    "Verification",
-]
 
 
 def __getattr__(name: str) -> Any:

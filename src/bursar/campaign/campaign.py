@@ -22,14 +22,7 @@ from bursar.campaign.commands import (
     tell_command,
     void_command,
 )
-from bursar.campaign.committer import (
-    Clock,
-    Command,
-    Committer,
-    PendingCommand,
-    SystemClock,
-    T,
-)
+from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
 from bursar.campaign.config import DEFAULT_POLICY, Config
 from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
 from bursar.campaign.decision import Decision, DecisionBlock, html_table, make_decision
@@ -118,7 +111,7 @@ class Campaign:
                 budget=budget, arms=arms, caps=caps or {}, now=self.clock.wall(), by=by,
             )  # fmt: skip
             TokenSigner(self.store)  # so that every backup has the secret, even the first
-        self._committer = Committer(self.store, name, self.clock)
+        self.committer = Committer(self.store, name, self.clock)
         self.name, self.config = name, self._state.config
         self.coin = self.config.coin
 
@@ -184,7 +177,7 @@ class Campaign:
         """
         options = make_ask_options(among, exclude, context)
         if n is None:
-            return self._committer.execute(ask_command(id, options))
+            return self.committer.execute(ask_command(id, options))
         if id is not None:
             raise InvalidInput("give n or id, not both: a batch has an id for each decision")
         return self.execute(ask_many_command(n, options))
@@ -262,7 +255,7 @@ class Campaign:
             the ledger was restored from a backup that does not have the decision.
         """
         grant = None if token is None else self._open_token(decision, token)
-        return self._committer.execute(
+        return self.committer.execute(
             tell_command(self.config, decision, cost, reward, report, rounding, grant)
         )
 
@@ -392,7 +385,7 @@ class Campaign:
 
     @property
     def _state(self) -> State:
-        return self._committer.state()
+        return self.committer.state()
 
     @property
     def budget(self) -> Decimal:
@@ -437,7 +430,7 @@ class Campaign:
     @property
     def alarms(self) -> list[str]:
         """What an operator should know: clocks that were set, policies that failed."""
-        return [*self._committer.trusted.alarms, *self._state.flags]
+        return [*self.committer.trusted.alarms, *self._state.flags]
 
     # changing rules: each is an event. `by` says who changes them, and `if_version` refuses
     # the change if there was another one since that version
@@ -447,10 +440,8 @@ class Campaign:
     ) -> None:
         """Add an arm; it is tried like any new one, and what others learned stays."""
         body = {"key": key, "max_cost": check_arm(self.coin, key, max_cost), "by": by}
-        check_text("by", by)
 
         def command(transaction: Transaction) -> None:
-            self._check_version(transaction, if_version)
             state = transaction.state
             if key in state.keys:
                 raise InvalidInput(
@@ -459,7 +450,7 @@ class Campaign:
                 )
             transaction.append_event(kinds.ARM_ADDED, body)
 
-        self.execute(command)
+        self._change(command, by, if_version)
 
     def pause_arm(
         self, key: str, *, by: str = "", reason: str = "", if_version: int | None = None
@@ -482,14 +473,13 @@ class Campaign:
             check_text(name, text)
 
         def command(transaction: Transaction) -> None:
-            self._check_version(transaction, if_version)
             arm = transaction.state.arms[transaction.arm_number(body["key"])]
             if arm.state in states:
                 transaction.append_event(kind, body)
             elif arm.state == "retired":
                 raise InvalidInput(f"arm {arm.key!r} is retired for good; add another")
 
-        self.execute(command)
+        self._change(command, body["by"], if_version)
 
     def set_budget(self, budget: Amount, *, by: str = "", if_version: int | None = None) -> None:
         """Raise or cut the budget; below what is spent and held no more asks are granted."""
@@ -515,10 +505,8 @@ class Campaign:
             check_scope(scope): None if cap is None else self.coin.units(f"the cap of {scope}", cap)
             for scope, cap in (caps or {}).items()
         }
-        check_text("by", by)
 
         def command(transaction: Transaction) -> None:
-            self._check_version(transaction, if_version)
             for scope in limits:
                 if scope != "day":
                     transaction.arm_number(scope.removeprefix("arm:"))  # it must exist
@@ -528,7 +516,7 @@ class Campaign:
             for scope, cap in limits.items():
                 transaction.append_event(kinds.CAP_SET, {"scope": scope, "cap": cap, "by": by})
 
-        self.execute(command)
+        self._change(command, by, if_version)
 
     def pause(self, *, by: str = "", if_version: int | None = None) -> None:
         """Grant no asks until resumed; outcomes are still recorded."""
@@ -550,10 +538,8 @@ class Campaign:
     def _change_state(
         self, kind: str, states: tuple[str, ...], if_version: int | None, **body: Any
     ) -> None:
-        check_text("by", body["by"])
 
         def command(transaction: Transaction) -> None:
-            self._check_version(transaction, if_version)
             now = transaction.state.stored
             check_sum(transaction.state, body.get("gap", 0))
             if now in states:
@@ -561,44 +547,42 @@ class Campaign:
             elif kind != now or kind not in (kinds.PAUSED, kinds.CLOSED):  # a repeat is no error
                 raise NotActive(f"{self.name} is {now}; it cannot be {kind} now")
 
-        self.execute(command)
+        self._change(command, body["by"], if_version)
 
-    def _check_version(self, transaction: Transaction, if_version: int | None) -> None:
-        version = transaction.state.version
-        if if_version is not None and if_version != version:
-            raise StaleVersion(
-                f"{self.name} has changed: its version is {version}, not {if_version};"
-                " look again, then change it"
-            )
+    def _change(self, command: Command[None], by: str, if_version: int | None) -> None:
+        """Run a command that changes rules, unless others changed since a version."""
+        check_text("by", by)
+
+        def change(transaction: Transaction) -> None:
+            version = transaction.state.version
+            if if_version is not None and if_version != version:
+                raise StaleVersion(
+                    f"{self.name} has changed: its version is {version}, not {if_version};"
+                    " look again, then change it"
+                )
+            command(transaction)
+
+        self.execute(change)
 
     def trust_clock(self) -> None:
         """Trust the time of day after an alarm that it was set: holds expire again."""
-        self._committer.trusted.trust()
+        self.committer.trusted.trust()
 
     # commands
 
     def execute(self, command: Command[T]) -> T:
         """Run a command of :mod:`bursar.campaign.commands`, commit it and return its result."""
-        return self._committer.execute(command)
+        return self.committer.execute(command)
 
     def execute_batch(self, commands: Sequence[Command[Any]]) -> list[Any]:
         """Run many commands in one commit; return the result of each, or the error it raised.
 
         If the commit fails, every place has that error.
         """
-        return self._committer.execute_batch(commands)
-
-    def submit(self, pending: PendingCommand, urgent: bool, limit: int) -> None:
-        """Queue a command for a caller on an event loop; see :meth:`Committer.submit`."""
-        self._committer.submit(pending, urgent, limit)
-
-    @property
-    def waiting(self) -> int:
-        """The number of commands in the queue."""
-        return len(self._committer)
+        return self.committer.execute_batch(commands)
 
     def close(self) -> None:
         """Commit what is queued; close the store if this campaign opened it."""
-        self._committer.close()
+        self.committer.close()
         if self._owns_store:
             self.store.close()

@@ -150,7 +150,7 @@ class Service:
             raise HTTPProblem("stopping", "the service is stopping; nothing was reserved")
         future = asyncio.get_running_loop().create_future()
         pending = PendingCommand(command, future, deadline, self._on_commit)
-        campaign.submit(pending, urgent, self.config.queue)
+        campaign.committer.submit(pending, urgent, self.config.queue)
         return await future
 
     def _on_commit(self, name: str, commands: int, seconds: float) -> None:
@@ -160,7 +160,7 @@ class Service:
 
     def queued(self) -> dict[str, int]:
         """Return how many commands are queued now, by campaign."""
-        return {name: campaign.waiting for name, campaign in self._campaigns.copy().items()}
+        return {name: len(one.committer) for name, one in self._campaigns.copy().items()}
 
     async def change(
         self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
