@@ -12,7 +12,7 @@ from hand_clock import HandClock, live_state
 from bursar.campaign import Campaign, events
 from bursar.campaign.audit import Audit
 from bursar.campaign.export import decision_rows, export_events
-from bursar.campaign.forecast import read_recent_activity
+from bursar.campaign.forecast import RecentActivity
 from bursar.campaign.records import load_decision
 from bursar.campaign.state import State
 from bursar.campaign.tokens import TokenSigner
@@ -169,7 +169,7 @@ def test_exports_forecasts_and_invariants_read_the_events_of_the_campaign(
     assert len(decision_rows(campaign)) == sum(event.kind in events.GRANTS for event in log)
     assert export_events(campaign, tmp_path / "log.csv") == len(log)
     assert sum(explained_excess(event, set()) for event in log) > 0
-    assert read_recent_activity(log, log[-1].ts, 30.0, 0.01).cost.size
+    assert RecentActivity(log, log[-1].ts, 30.0, 0.01).cost.size
 
 
 def test_a_campaign_with_a_newer_kind_neither_opens_nor_lists_it() -> None:

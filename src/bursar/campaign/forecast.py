@@ -28,7 +28,7 @@ from bursar.arrays import Floats
 from bursar.campaign.events import ASKED, RELEASED, VOIDED
 from bursar.campaign.records import OPEN, ArmChange, DecisionRecord, changes_of, make_record
 from bursar.campaign.transaction import Transaction
-from bursar.campaign.views import CampaignView, make_statistics
+from bursar.campaign.views import CampaignView, Statistics
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
 from bursar.formatting import format_money, format_number, join_words, pluralize
@@ -105,13 +105,26 @@ class Forecast(CampaignView):
         return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in self.sentences)}</ul>"
 
 
-class RecentActivity(NamedTuple):
-    """Decisions of the last days, one entry each, the oldest first."""
+class RecentActivity:
+    """Decisions of the last days that were not voided or released, the oldest first."""
 
-    arm: NDArray[np.intp]
-    gap: Floats  # days until the next one, or until now
-    cost: Floats  # in the user's units; NaN while it is unknown
-    reward: Floats
+    def __init__(self, events: Iterable[Event], now: int, days: float, unit: float) -> None:
+        found: dict[str, DecisionRecord] = {}
+        for event in events:
+            if event.kind == ASKED and event.ts >= now - days * _DAY:
+                found[event.decision] = make_record(event)
+            elif event.kind in (VOIDED, RELEASED):
+                found.pop(event.decision, None)
+            elif event.decision in found:
+                found[event.decision].apply(event)
+        kept = list(found.values())
+        times = [one.ts for one in kept]
+        self.arm = np.array([one.arm for one in kept], dtype=np.intp)
+        # days until the next one, or until now
+        self.gap = np.diff(np.array([*times, max([now, *times[-1:]])], dtype=np.float64)) / _DAY
+        # in the user's units; NaN while it is unknown
+        self.cost = np.array([np.nan if one.money in OPEN else one.charged * unit for one in kept])
+        self.reward = np.array([np.nan if one.reward is None else one.reward for one in kept])
 
     def shares(self, arms: int) -> Floats:
         """Return the share of each arm."""
@@ -138,33 +151,6 @@ class RecentActivity(NamedTuple):
         apart = float(np.var(spent - rate * self.gap, ddof=1))
         error = float(np.sqrt(apart / spent.size) / self.gap.mean())
         return rate, error, apart / rate**2
-
-
-def read_recent_activity(
-    events: Iterable[Event], now: int, days: float, unit: float
-) -> RecentActivity:
-    """Return the decisions of the last days that were not voided or released."""
-    found: dict[str, DecisionRecord] = {}
-    for event in events:
-        if event.kind == ASKED and event.ts >= now - days * _DAY:
-            found[event.decision] = make_record(event)
-        elif event.kind in (VOIDED, RELEASED):
-            found.pop(event.decision, None)
-        elif event.decision in found:
-            found[event.decision].apply(event)
-    rows = [
-        (
-            one.ts,
-            one.arm,
-            np.nan if one.money in OPEN else one.charged * unit,
-            np.nan if one.reward is None else one.reward,
-        )
-        for one in found.values()
-    ]
-    table = np.array(rows).reshape(-1, 4)
-    times = np.append(table[:, 0], max(now, table[-1, 0] if len(table) else 0))
-    arms = table[:, 1].astype(np.intp)
-    return RecentActivity(arms, np.diff(times) / _DAY, table[:, 2], table[:, 3])
 
 
 class _Phases(NamedTuple):
@@ -234,8 +220,8 @@ class ForecastModel:
         since = max(state.seq - len(transaction.events) - _RECENT_EVENTS, 0)
         events = [*transaction.writer.events_after(since), *transaction.events]
         self.state, self.now, self.config = state.state, now, state.config
-        self.statistics = make_statistics(state, trust=False)
-        self.recent = read_recent_activity(events, now, _RECENT, unit)
+        self.statistics = Statistics(state, trust=False)
+        self.recent = RecentActivity(events, now, _RECENT, unit)
         self.left = (state.available + state.held) * unit  # open holds counted as left
         self.keys = list(state.keys)
         self.needs = {  # units, of arms that may be chosen

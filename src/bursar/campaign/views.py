@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -199,8 +199,8 @@ def make_arm_views(state: State) -> list[ArmView]:
     """Return all arms of a campaign, retired ones too, in the order they were added."""
     if not state.arms:
         return []
-    table = make_statistics(state)
-    rewards, costs, ratios = _estimates(table)
+    table = Statistics(state)
+    rewards, costs, ratios = table.estimate()
     amount, quantile = cache(state.config.coin.amount), state.config.quantile
     total = sum(arm.money.spent for arm in state.arms)
     return [
@@ -238,81 +238,61 @@ def _overrun(state: State, number: int, quantile: float) -> float:
     return 1.0 - math.ceil(quantile * n) / (n + 1)
 
 
-class Statistics(NamedTuple):
+class Statistics:
     """Means and (biased) variances of all arms, in the user's units."""
 
-    n: Floats
-    reward: Floats
-    cost: Floats
-    reward_variance: Floats
-    cost_variance: Floats
-    top: Floats  # the most that a cost can be
-    reward_eta: Floats  # variance over the largest that the mean allows; 1 unless it is trusted
-    cost_eta: Floats
-    reward_range: tuple[float, float]
+    def __init__(self, state: State, trust: bool = True) -> None:
+        """Take them from a state; without ``trust`` no policy's variances narrow intervals."""
+        learner, unit = state.learner, 10.0**-state.config.coin.exponent
+        scale, arms = learner.scale, learner.arms
+        self.reward_range = low, high = learner.reward_range
+        self.n: Floats = arms["n"].copy()
+        plays, played = np.maximum(self.n, 1.0), self.n > 0.0
+        reward = scale.reward_low + scale.reward_width * (arms["reward"] / plays)
+        cost = scale.cost_low + scale.cost_width * (arms["cost"] / plays)
+        # sums of floats may leave the range by a digit
+        self.reward = np.clip(np.where(played, reward, low), low, high)
+        self.cost = np.where(played, cost, 0.0)
+        self.reward_variance: Floats = arms["reward_m2"] / plays * scale.reward_width**2
+        self.cost_variance: Floats = arms["cost_m2"] / plays * scale.cost_width**2
+        most = [
+            # an overrun proves that the most was wrong
+            arm.max_cost if not arm.overruns else max([arm.max_cost, *arm.costs])
+            for arm in state.arms
+        ]
+        self.top = np.maximum(np.array(most, dtype=np.float64) * unit, self.cost)
+        # variance over the largest that the mean allows; 1 unless it is trusted
+        self.reward_eta = self.cost_eta = np.ones_like(self.n)
+        least = learner.policy.interval_eta_min() if trust else None
+        if least is not None:
+            n, top = self.n, self.top
+            self.reward_eta = eta(self.reward, self.reward_variance, n, low, high, eta_min=least)
+            self.cost_eta = eta(self.cost, self.cost_variance, n, 0.0, top, eta_min=least)
 
-
-def make_statistics(state: State, trust: bool = True) -> Statistics:
-    """Return the statistics; without ``trust`` no policy's variances narrow the intervals."""
-    learner, unit = state.learner, 10.0**-state.config.coin.exponent
-    scale, arms = learner.scale, learner.arms
-    low, high = learner.reward_range
-    n = arms["n"].copy()
-    plays, played = np.maximum(n, 1.0), n > 0.0
-    reward = np.where(played, scale.reward_low + scale.reward_width * (arms["reward"] / plays), low)
-    cost = np.where(played, scale.cost_low + scale.cost_width * (arms["cost"] / plays), 0.0)
-    reward_variance = arms["reward_m2"] / plays * scale.reward_width**2
-    cost_variance = arms["cost_m2"] / plays * scale.cost_width**2
-    most = [
-        # an overrun proves that the most was wrong
-        arm.max_cost if not arm.overruns else max([arm.max_cost, *arm.costs])
-        for arm in state.arms
-    ]
-    top = np.maximum(np.array(most, dtype=np.float64) * unit, cost)
-    reward = np.clip(reward, low, high)  # sums of floats may leave the range by a digit
-    least = learner.policy.interval_eta_min() if trust else None
-    if least is None:
-        reward_eta = cost_eta = np.ones_like(n)
-    else:
-        reward_eta = eta(reward, reward_variance, n, low, high, eta_min=least)
-        cost_eta = eta(cost, cost_variance, n, 0.0, top, eta_min=least)
-    return Statistics(
-        n=n,
-        reward=reward,
-        cost=cost,
-        reward_variance=reward_variance,
-        cost_variance=cost_variance,
-        top=top,
-        reward_eta=reward_eta,
-        cost_eta=cost_eta,
-        reward_range=(low, high),
-    )
+    def estimate(self) -> tuple[list[Estimate], list[Estimate], list[Estimate]]:
+        """Return reward and cost with Theorem 1's intervals, and their ratio with Theorem 2's."""
+        r_low, r_high = interval(self.reward, self.n, _Z, self.reward_eta, *self.reward_range)
+        c_low, c_high = interval(self.cost, self.n, _Z, self.cost_eta, 0.0, self.top)
+        # a loss per cost is largest where the cost is smallest: the signs decide which end counts
+        low = per_cost(r_low, np.where(r_low < 0.0, c_low, c_high))
+        high = np.where(
+            (r_high >= 0.0) & (c_low <= 0.0),
+            np.inf,
+            per_cost(r_high, np.where(r_high < 0.0, c_high, c_low)),
+        )
+        columns = (
+            (self.reward, r_low, r_high),
+            (self.cost, c_low, c_high),
+            (per_cost(self.reward, self.cost), low, high),
+        )
+        rewards, costs, ratios = (
+            [Estimate(*row) for row in zip(*(end.tolist() for end in ends), strict=True)]
+            for ends in columns
+        )
+        return rewards, costs, ratios
 
 
 def per_cost(reward: Floats, cost: Floats) -> Floats:
     """Return reward per cost; infinite for a free arm that earns something."""
     free = np.where(reward == 0.0, 0.0, np.copysign(np.inf, reward))
     return np.where(cost > 0.0, reward / np.where(cost > 0.0, cost, 1.0), free)
-
-
-def _estimates(table: Statistics) -> tuple[list[Estimate], list[Estimate], list[Estimate]]:
-    """Return reward and cost with Theorem 1's intervals, and their ratio with Theorem 2's."""
-    r_low, r_high = interval(table.reward, table.n, _Z, table.reward_eta, *table.reward_range)
-    c_low, c_high = interval(table.cost, table.n, _Z, table.cost_eta, 0.0, table.top)
-    # a loss per cost is largest where the cost is smallest: the signs decide which end counts
-    low = per_cost(r_low, np.where(r_low < 0.0, c_low, c_high))
-    high = np.where(
-        (r_high >= 0.0) & (c_low <= 0.0),
-        np.inf,
-        per_cost(r_high, np.where(r_high < 0.0, c_high, c_low)),
-    )
-    columns = (
-        (table.reward, r_low, r_high),
-        (table.cost, c_low, c_high),
-        (per_cost(table.reward, table.cost), low, high),
-    )
-    rewards, costs, ratios = (
-        [Estimate(*row) for row in zip(*(end.tolist() for end in ends), strict=True)]
-        for ends in columns
-    )
-    return rewards, costs, ratios
