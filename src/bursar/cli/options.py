@@ -87,6 +87,18 @@ def open_store_option(storage: str | None, *, create: bool = False) -> Iterator[
 
 
 @contextmanager
+def interpret_kernels() -> Iterator[None]:
+    """Run the kernels of a block as plain Python: a few calls do not repay their compilation."""
+    from bursar.jit.compile import delay_compilation
+
+    delay_compilation(_INTERPRETED_CALLS)
+    try:
+        yield
+    finally:
+        delay_compilation(0)
+
+
+@contextmanager
 def open_campaign(name: str, storage: str | None) -> Iterator[Campaign]:
     """Open a campaign for a command."""
     with open_store_option(storage) as store:

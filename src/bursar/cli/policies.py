@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bursar.cli.options import AsJSON
+from bursar.cli.options import AsJSON, interpret_kernels
 from bursar.cli.output import console, print_json, print_rows, print_table
 from bursar.errors import InvalidParameter
 
@@ -43,7 +43,8 @@ def policy(
     """Show one policy: its formula, what it needs, and its index on an example of three arms."""
     from bursar.policies import policy
 
-    card = policy_card(policy(slug))
+    with interpret_kernels():
+        card = policy_card(policy(slug))
     if as_json:
         print_json(card)
         return
@@ -151,10 +152,11 @@ def _shares(policy: Policy, n: Any, rewards: Any, costs: Any, plays: int) -> lis
     learner.game["plays"] = plays
     saved = [a.copy() for a in (learner.arms, learner.game, learner.memory)]
     counts = np.zeros(n.size)
-    for draw in range(_DRAWS):
+    draws = _DRAWS // policy.round_size  # so that as many choices are made for every policy
+    for draw in range(draws):
         learner.arms[:], learner.game[:], learner.memory[:] = saved
         learner.stream[:] = new_stream(draw)
         for _ in range(policy.round_size):
             counts[learner.choose()] += 1
             learner.game["plays"] += 1
-    return [float(count) / _DRAWS for count in counts]
+    return [float(count) / draws for count in counts]

@@ -118,6 +118,14 @@ def direct(kernel: Callable[..., Any], *example: Any) -> Callable[..., Any]:
     return cast("Callable[..., Any]", dispatcher.overloads[types].entry_point)
 
 
+def dispatcher_of(kernel: Any) -> Callable[..., Any]:
+    """Return what calls a kernel with the least overhead.
+
+    This is Numba's dispatcher, or the kernel itself while its calls are interpreted.
+    """
+    return cast("Callable[..., Any]", kernel if _interpreted_calls > 0 else kernel.dispatcher)
+
+
 def delay_compilation(calls: int) -> None:
     """Run the next calls of kernels as plain Python, for a process that makes only a few.
 

@@ -31,6 +31,7 @@ from bursar.errors import (
     suggest,
 )
 from bursar.jit.arms import Arms, new_arms, new_game
+from bursar.jit.compile import dispatcher_of
 from bursar.jit.rng import new_stream
 from bursar.policies import kernels
 from bursar.policies.slug import check_params, kinds_of
@@ -370,8 +371,8 @@ class Learner:
         self.game = new_game(math.inf if context.budget is None else context.budget, policy.ties)
         self.memory: Floats = np.zeros(policy.memory_size(arms))
         self.stream = new_stream(*(seed if isinstance(seed, tuple) else (seed,)))
-        self._decide = kernels.of(type(policy), "decide").dispatcher
-        self._learn = kernels.of(type(policy), "learn").dispatcher
+        self._decide = dispatcher_of(kernels.of(type(policy), "decide"))
+        self._learn = dispatcher_of(kernels.of(type(policy), "learn"))
 
     def choose(self) -> int:
         """Return the arm to play next; each call is a decision of its own: record its outcome."""
