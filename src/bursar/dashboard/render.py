@@ -14,18 +14,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from bursar import formatting
 from bursar.campaign import Estimate
 from bursar.errors import BursarError, Unauthenticated, UnknownCampaign
-from bursar.formatting import (
-    format_ago,
-    format_count,
-    format_money,
-    format_number,
-    format_percent,
-    format_time,
-    join_words,
-    pluralize,
-)
 from bursar.service.auth import request_csrf, request_key, require, require_form
 from bursar.service.keys import Key
 from bursar.service.responses import PROBLEM_KINDS, problem_response, public_message
@@ -163,19 +154,11 @@ def parse_count(text: str) -> int | None:
 
 @dataclass
 class Form:
-    """The values of a form as they were typed, and what is wrong with them.
-
-    Attributes
-    ----------
-    values, errors : dict
-        By name of the field; the error "all" belongs to no field.
-    rows : int
-        Number of rows for arms.
-    """
+    """The values of a form as they were typed, and what is wrong with them, by field."""
 
     values: dict[str, str] = field(default_factory=dict)
-    errors: dict[str, str] = field(default_factory=dict)
-    rows: int = 0
+    errors: dict[str, str] = field(default_factory=dict)  # "all" belongs to no field
+    rows: int = 0  # for arms
 
 
 # Geometry of what templates draw: positions and lengths from 0 to 100.
@@ -239,17 +222,17 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "ago": format_ago,
+        "ago": formatting.format_ago,
         "campaign_path": campaign_path,
-        "count": format_count,
+        "count": formatting.format_count,
         "date": format_date,
-        "money": format_money,
-        "number": format_number,
-        "percent": format_percent,
-        "plural": pluralize,
+        "money": formatting.format_money,
+        "number": formatting.format_number,
+        "percent": formatting.format_percent,
+        "plural": formatting.pluralize,
         "segment": _quote_segment,
-        "time": format_time,
-        "words": join_words,
+        "time": formatting.format_time,
+        "words": formatting.join_words,
         "utc": lambda us: datetime.fromtimestamp(us / 1e6, UTC),
     }
     environment.tests["infinite"] = math.isinf

@@ -325,17 +325,7 @@ class Keys:
         return key
 
     def rotate(self, id: str, grace_seconds: float = 0.0, by: str = "") -> tuple[Key, str]:
-        """Create a key with the same rights; the old one expires after the grace period.
-
-        Parameters
-        ----------
-        id : str
-            The key to replace.
-        grace_seconds : float
-            How long the old token still works.
-        by : str
-            Who rotates it.
-        """
+        """Create a key with the same rights; the old one expires after the grace period."""
         if not 0 <= grace_seconds <= _LONGEST:
             raise InvalidInput(f"grace must be 0 seconds or more, got {grace_seconds!r}")
         old, now = self.get(id), datetime.now(UTC)

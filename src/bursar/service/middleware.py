@@ -214,16 +214,10 @@ _CALLERS = 10_000  # callers that are remembered
 
 
 class RateLimit:
-    """A token bucket for each caller; callers that were silent longest are forgotten.
-
-    Parameters
-    ----------
-    rate : float
-        Requests per second.
-    """
+    """A token bucket for each caller; callers that were silent longest are forgotten."""
 
     def __init__(self, rate: float) -> None:
-        self.rate = rate
+        self.rate = rate  # requests per second
         self._size = max(1.0, rate * _BURST)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 

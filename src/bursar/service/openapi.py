@@ -78,27 +78,23 @@ def _operation(one: Operation) -> dict[str, Any]:
 
 def _parameters(one: Operation) -> Iterator[dict[str, Any]]:
     for name in re.findall(r"{(\w+)}", one.path):
-        yield _parameter("path", name, _TEXTS["path"][name], _NAME, required=True)
+        text = _TEXTS["path"][name]
+        yield {"name": name, "in": "path", "required": True, "schema": _NAME, "description": text}
     for header in one.headers:
-        yield _parameter("header", **_TEXTS["header"][header])
+        yield {"in": "header", "required": False} | _TEXTS["header"][header]
     if one.takes is not None and not one.takes_body:
         for field in msgspec.structs.fields(one.takes):
             schema = msgspec.json.schema(field.type)
             if "enum" in schema:  # msgspec sorts the words and leaves their type out
                 words = typing.get_args(typing.get_args(field.type)[0])
                 schema |= {"type": "string", "enum": list(words)}
-            name, description = field.encode_name, schema.pop("description")
-            where = "header" if name[0].isupper() else "query"
-            yield _parameter(where, name, description, schema)
-
-
-def _parameter(
-    where: str, name: str, description: str, schema: dict[str, Any], required: bool = False
-) -> dict[str, Any]:
-    return {
-        "name": name, "in": where, "required": required, "description": description,
-        "schema": schema,
-    }  # fmt: skip
+            yield {
+                "name": field.encode_name,
+                "in": "header" if field.encode_name[0].isupper() else "query",
+                "required": False,
+                "description": schema.pop("description"),
+                "schema": schema,
+            }
 
 
 def _responses(one: Operation) -> dict[str, Any]:

@@ -61,16 +61,9 @@ _MEDIA = (b"content-type", b"application/problem+json")
 
 
 class HTTPProblem(BursarError, ValueError):
-    """A call that is refused for a reason of HTTP or of the service; ``code`` says which.
+    """A call that is refused for a reason of HTTP or of the service.
 
-    Parameters
-    ----------
-    code : str
-        A key of ``PROBLEM_KINDS``.
-    message : str
-        What was wrong, the value, and the way out.
-    **extra
-        More members of the problem.
+    ``code`` is a key of ``PROBLEM_KINDS``; ``extra`` are more members of the problem.
     """
 
     def __init__(self, code: str, message: str, **extra: Any) -> None:

@@ -65,11 +65,6 @@ class Series:
     Buckets are equally wide in time. When there are too many, neighbours are merged and the width
     doubles. Times without events have no bucket. The newest changes of money and rules, which are
     rare in a long log, are kept in ``changes``.
-
-    Parameters
-    ----------
-    most : int
-        Buckets to keep.
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -192,26 +187,13 @@ class RunningTotals:
 
     Only open decisions are kept, so a long log needs no more memory than a short one. After every
     event the totals equal those of the campaign's state, which a test checks.
-
-    Attributes
-    ----------
-    seq, ts : int
-        Number and time of the last event.
-    budget, spent, held : int
-        Money in units.
-    reward : float
-        Sum of the rewards.
-    asks : int
-        Number of decisions.
-    arms : list of str
-        Keys of the arms, in the order in which they were added.
     """
 
     def __init__(self) -> None:
-        self.seq = self.ts = 0
-        self.budget = self.spent = self.held = self.asks = 0
-        self.reward = 0.0
-        self.arms: list[str] = []
+        self.seq = self.ts = 0  # of the last event
+        self.budget = self.spent = self.held = 0  # in units
+        self.asks, self.reward = 0, 0.0
+        self.arms: list[str] = []  # their keys, in the order in which they were added
         self._open: dict[str, DecisionRecord] = {}
 
     def follow(self, event: Event) -> int:

@@ -130,18 +130,10 @@ class Service:
         urgent: bool = False,
         deadline: float | None = None,
     ) -> Any:
-        """Run a command of a campaign, many with one commit; return its result.
+        """Run a command of :mod:`bursar.campaign.commands`, many with one commit.
 
-        Parameters
-        ----------
-        name : str
-            The campaign.
-        command : callable
-            One of :mod:`bursar.campaign.commands`.
-        urgent : bool
-            Whether it goes before asks.
-        deadline : float, optional
-            Time (of ``time.monotonic``) after which it is dropped if it is still queued.
+        An urgent one goes before asks. One that is still queued at the deadline, a time of
+        ``time.monotonic``, is dropped.
         """
         campaign = self._campaigns.get(name)
         if campaign is None:
@@ -274,10 +266,7 @@ _HEARTBEAT = 15.0  # seconds without changes after which watchers get a heartbea
 class ChangeNotifier:
     """Wakes all watchers of one campaign when its log has grown, in any process.
 
-    Parameters
-    ----------
-    head : callable
-        Awaited for the number of the newest event.
+    ``head`` is awaited for the number of the newest event.
     """
 
     def __init__(self, head: Callable[[], Awaitable[int]]) -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
@@ -64,30 +64,24 @@ class Metrics:
 
     def __init__(self, service: Service) -> None:
         own = self._registry = CollectorRegistry()
-        self.asks = _Children(
-            Counter("bursar_asks", "Asks by result", ["result"], registry=own), _RESULTS
-        )
-        self.outcomes = _Children(
-            Counter("bursar_outcomes", "Outcomes by kind", ["kind"], registry=own), _KINDS
-        )
-        self.commit_seconds = Histogram(
-            "bursar_commit_seconds", "Duration of a commit", buckets=_SECONDS, registry=own
-        )
+        counter, gauge = partial(Counter, registry=own), partial(Gauge, registry=own)
+        timer = partial(Histogram, buckets=_SECONDS, registry=own)
+        self.asks = _Children(counter("bursar_asks", "Asks by result", ["result"]), _RESULTS)
+        self.outcomes = _Children(counter("bursar_outcomes", "Outcomes by kind", ["kind"]), _KINDS)
+        self.commit_seconds = timer("bursar_commit_seconds", "Duration of a commit")
         self.batch_size = Histogram(
             "bursar_batch_size", "Commands in one commit", buckets=_SIZES, registry=own
         )
-        self.sync_seconds = Histogram(
-            "bursar_fsync_seconds", "Time to make one row durable", buckets=_SECONDS, registry=own
-        )
-        depth = Gauge("bursar_queue_depth", "Commands that are queued", registry=own)
+        self.sync_seconds = timer("bursar_fsync_seconds", "Time to make one row durable")
+        depth = gauge("bursar_queue_depth", "Commands that are queued")
         depth.set_function(lambda: sum(service.queued().values()))
-        self.mismatches = Counter(
-            "bursar_replay_mismatch", "Logs and choices that could not be reproduced", registry=own
+        self.mismatches = counter(
+            "bursar_replay_mismatch", "Logs and choices that could not be reproduced"
         )
-        self.violations = Counter(
-            "bursar_invariant_violations", "Sums of money that did not add up", registry=own
+        self.violations = counter(
+            "bursar_invariant_violations", "Sums of money that did not add up"
         )
-        info = Gauge("bursar_build_info", "The running version", ["version"], registry=own)
+        info = gauge("bursar_build_info", "The running version", ["version"])
         info.labels(__version__).set(1)
         ProcessCollector(registry=own)
         own.register(_MoneyCollector(service))
