@@ -1,1 +1,1 @@
-"""Numbers from results: paired comparisons, failures, growth, bounds. No drawing, no files."""
+"""Numbers from results: comparisons, failures, growth, bounds, and advice. No drawing."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from bursar.arrays import Floats
 from bursar.formatting import format_number, join_words, pluralize
@@ -36,14 +39,16 @@ def advise(
     played = _complete_repetitions(settings, result)
     if played is None:
         return ["No simulated run was completed, so there is nothing to advise yet."]
-    advice = _Advice(list(settings), played, budget, currency)
-    return [
-        advice.headline(),
-        *advice.other_policies(),
-        *(advice.data_of_one_group() if advice.one else advice.data_of_many_groups()),
-        *advice.small_budget(),
-        advice.next_step(),
-    ]
+    facts = _measure(settings, played, budget)
+    text = _template().render(
+        facts,
+        budget=_format_budget(budget, currency),
+        money=currency or "unit of money",
+        unit=settings[0].unit,
+        trial=settings[0].trial,
+        few=_FEW,
+    )
+    return [line for line in text.splitlines() if line]
 
 
 def _complete_repetitions(settings: Sequence[AdExportSetting], result: Result) -> Result | None:
@@ -144,151 +149,67 @@ def _prior_weight(hits: Floats, clicks: Floats) -> float:
     return float(np.clip(chance * scale / between - 1.0, *_WEIGHT))
 
 
-class _Advice:
-    """The sentences, and the numbers that they share."""
-
-    def __init__(
-        self, groups: list[AdExportSetting], result: Result, budget: float, currency: str
-    ) -> None:
-        self.groups = groups
-        self.one = len(groups) == 1
-        self.outlooks = [assess_group(group, budget) for group in groups]
-        self.result = result
-        self.pooled = replace(result, settings=(_ALL,), setting=np.zeros_like(result.setting))
-        self.runs = int(np.unique(result.repetition).size)
-        self.ranked = sorted(result.policies, key=self.reward, reverse=True)
-        self.budget = _format_budget(budget, currency)
-        self.unit, self.trial = groups[0].unit, groups[0].trial
-        self.money = currency or "unit of money"
-
-    def possible(self) -> float:
-        """Return what the best arms earn on average, over all groups."""
-        rows = rows_of(self.pooled, _ALL, self.result.policies[0])
-        return float(self.pooled.optimum[rows].mean()) * len(self.groups)
-
-    def reward(self, policy: str) -> float:
-        """Return what a policy earned on average, over all groups."""
-        regret = float(final_regret(self.pooled, _ALL, policy).mean()) * len(self.groups)
-        return max(self.possible() - regret, 0.0)
-
-    def regret_share(self, group: AdExportSetting, policy: str) -> float:
-        """Return the share of what was possible in a group that a policy lost."""
-        optimum = float(self.result.optimum[rows_of(self.result, group.name, policy)].mean())
-        return min(float(final_regret(self.result, group.name, policy).mean()) / optimum, 1.0)
-
-    def headline(self) -> str:
-        best, worst = self.ranked[0], self.ranked[-1]
-        worst = "uniform" if "uniform" in self.ranked else worst
-        where = "" if self.one else f" for each of {len(self.groups)} groups"
-        text = (
-            f"With a budget of {self.budget}{where}, {format_sentence_label(best)} earned"
-            f" {_format(self.reward(best))} of the {_format(self.possible())} {self.unit} that were"
-            f" possible, on average over {pluralize(self.runs, 'simulated run')}"
-        )
-        if worst == best:
-            return f"{text}."
-        who = f"the weakest policy, {format_sentence_label(worst)},"
-        who = "random choice" if worst == "uniform" else who
-        return f"{text}; {who} earned {_format(self.reward(worst))}."
-
-    def other_policies(self) -> list[str]:
-        best, *others = self.ranked
-        if not others:
-            return []
-        if self.runs < FEWEST:
-            runs = "1 run is" if self.runs == 1 else f"{self.runs} runs are"
-            return [f"{runs} too few to tell policies apart; use 100 or more."]
-        p = holm([compare(self.pooled, _ALL, best, other).p for other in others])
-        equal = [other for other, value in zip(others, p, strict=True) if value > LEVEL]
-        if equal:
-            names = join_words([format_sentence_label(slug) for slug in equal], _SHOWN)
-            return [f"As far as {self.runs} runs can tell, {names} did as well."]
-        second = format_sentence_label(others[0])
-        return [
-            f"{second} came next with {_format(self.reward(others[0]))}; the difference is"
-            " statistically significant."
-        ]
-
-    def data_of_one_group(self) -> list[str]:
-        (look,) = self.outlooks
-        text = [
-            f"In your data, {look.best!r} performs best: {_format(look.ratio)} {self.unit} per"
-            f" {self.money} (95% interval {_format(look.low)} to {_format(look.high)})."
-        ]
-        if look.rivals:
-            names = join_words([repr(name) for name in look.rivals], _SHOWN)
-            text.append(f"Your data do not clearly separate it from {names}.")
-        else:
-            text.append("Your data clearly identify the best ad.")
-        if look.safe != look.best:
-            text.append(
-                f"Its lead rests on few {self.trial} ({look.clicks:,.0f}); {look.safe!r} is the"
-                " safer choice."
-            )
-        return text
-
-    def data_of_many_groups(self) -> list[str]:
-        clear = [f"{look.best!r} in {look.setting}" for look in self.outlooks if not look.rivals]
-        total = len(self.groups)
-        if not clear:
-            return [f"In none of the {total} groups do your data clearly identify the best ad."]
-        names = join_words(clear, _SHOWN)
-        return [
-            f"In {len(clear)} of {total} groups your data clearly identify the best ad: {names}."
-        ]
-
-    def small_budget(self) -> list[str]:
-        small = [look for look in self.outlooks if look.plays_per_arm < _FEW]
-        if not small:
-            return []
-        if self.one:
-            return [
-                f"{self.budget} buys about {_format(small[0].plays)} {self.trial},"
-                f" {_format(small[0].plays_per_arm)} for each of {small[0].arms} arms, which is"
-                " too few to learn much. A larger budget or fewer arms would help."
-            ]
-        names = join_words([look.setting for look in small], _SHOWN)
-        return [
-            f"In {len(small)} of {len(self.groups)} groups {self.budget} buys fewer than {_FEW}"
-            f" {self.trial} per arm, which is too few to learn much: {names}."
-        ]
-
-    def next_step(self) -> str:
-        best, total = self.ranked[0], len(self.groups)
-        losses = [self.regret_share(group, best) for group in self.groups]
-        pairs = zip(self.outlooks, losses, strict=True)
-        trusted = [look for look, loss in pairs if look.trust_loss <= loss]
-        policy = format_sentence_label(best)
-        if self.one:
-            data, learning = _format_share(self.outlooks[0].trust_loss), _format_share(losses[0])
-            if trusted:
-                return (
-                    f"What to do: spend the budget on {trusted[0].safe!r}. If performance stays the"
-                    f" same, that may lose {data} of what is possible; learning from scratch lost"
-                    f" {learning}."
-                )
-            return (
-                f"What to do: let {policy} divide the budget. It lost {learning} of what is"
-                f" possible; using your past data alone may lose {data}."
-            )
-        if not trusted:
-            return f"What to do: let {policy} divide the budget of every group."
-        arms = join_words([f"{look.safe!r} in {look.setting}" for look in trusted], _SHOWN)
-        rest = "" if len(trusted) == total else f" Elsewhere let {policy} divide the budget."
-        return (
-            f"What to do: in {len(trusted)} of {total} groups, if performance stays the same, using"
-            f" your past data beats starting over; spend on {arms}.{rest}"
-        )
+def _measure(groups: Sequence[AdExportSetting], result: Result, budget: float) -> dict[str, Any]:
+    """Return the numbers of the sentences."""
+    looks = [assess_group(group, budget) for group in groups]
+    pooled = replace(result, settings=(_ALL,), setting=np.zeros_like(result.setting))
+    rows = rows_of(pooled, _ALL, result.policies[0])
+    possible = float(pooled.optimum[rows].mean()) * len(groups)
+    regret = {
+        slug: float(final_regret(pooled, _ALL, slug).mean()) * len(groups)
+        for slug in result.policies
+    }
+    reward = {slug: max(possible - lost, 0.0) for slug, lost in regret.items()}
+    best, *others = ranked = sorted(reward, key=reward.__getitem__, reverse=True)
+    runs = int(np.unique(result.repetition).size)
+    losses = [_regret_share(result, group.name, best) for group in groups]
+    return {
+        "looks": looks,
+        "possible": possible,
+        "reward": reward,
+        "ranked": ranked,
+        "runs": runs,
+        "equal": _find_equal(pooled, best, others) if runs >= FEWEST else None,
+        "losses": losses,
+        "trusted": [
+            look for look, lost in zip(looks, losses, strict=True) if look.trust_loss <= lost
+        ],
+    }
 
 
-def _format(value: float) -> str:
-    return format_number(value, keep_whole=True)
+def _find_equal(pooled: Result, best: str, others: Sequence[str]) -> list[str]:
+    """Return the policies that did not earn significantly less than the best."""
+    p = holm([compare(pooled, _ALL, best, other).p for other in others])
+    return [other for other, value in zip(others, p, strict=True) if value > LEVEL]
+
+
+def _regret_share(result: Result, group: str, policy: str) -> float:
+    """Return the share of what was possible in a group that a policy lost."""
+    optimum = float(result.optimum[rows_of(result, group, policy)].mean())
+    return min(float(final_regret(result, group, policy).mean()) / optimum, 1.0)
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("bursar.paper.analysis", "."),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: str(value).replace("\n", " "),  # a line is an item
+    )
+    environment.filters |= {
+        "number": partial(format_number, keep_whole=True),
+        "share": lambda share: f"about {share:.0%}" if share >= 0.01 else "less than 1%",
+        "policy": format_sentence_label,
+        "pluralize": pluralize,
+        "quote": repr,
+        "listing": lambda words: join_words(list(words), _SHOWN),
+        "in_group": lambda look, field: f"{getattr(look, field)!r} in {look.setting}",
+    }
+    return environment.get_template("ad_advice.jinja")
 
 
 def _format_budget(value: float, currency: str) -> str:
     number = f"{value:,.2f}".removesuffix(".00")
     return f"{number} {currency}".strip() if currency.isalpha() else f"{currency}{number}"
-
-
-def _format_share(share: float) -> str:
-    return f"about {share:.0%}" if share >= 0.01 else "less than 1%"
