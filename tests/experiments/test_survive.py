@@ -20,7 +20,7 @@ BURSAR = [sys.executable, "-m", "bursar"]
 GRID = """
 policies = ["omega-star-ucb:rho=0.25", "bts", "b-greedy"]
 settings = ["S-Br-10", "S-GBr-10"]
-repetitions = 60
+repetitions = {repetitions}
 budget_plays = 100000
 shares = [0.1, 0.5, 1.0]
 """
@@ -29,7 +29,7 @@ shares = [0.1, 0.5, 1.0]
 @pytest.fixture
 def grid(tmp_path):
     path = tmp_path / "grid.toml"
-    path.write_text(GRID)
+    path.write_text(GRID.format(repetitions=60))
     return path
 
 
@@ -94,6 +94,7 @@ def test_killed_at_random_moments_the_table_is_the_same(grid, tmp_path):
 
 
 def test_ctrl_c_finishes_what_runs_and_the_same_command_goes_on(grid, tmp_path):
+    grid.write_text(GRID.format(repetitions=20))
     out = tmp_path / "out"
     with started(grid, out) as process:
         wait_for_parts(process, out, 3)
@@ -102,12 +103,12 @@ def test_ctrl_c_finishes_what_runs_and_the_same_command_goes_on(grid, tmp_path):
     assert process.returncode == 130, errors
     assert "finishing running units; press Ctrl-C again to stop at once" in errors
     kept = parts(out)
-    assert f"stopped: {kept} of 120 units are stored; run the same command again" in errors
+    assert f"stopped: {kept} of 40 units are stored; run the same command again" in errors
     assert not (out / "report.html").exists()
     code, printed, errors = finished(grid, out, "--json")
     assert code == 0, errors
     assert json.loads(printed)["units"] == {
-        "total": 120, "done": 120 - kept, "cached": kept, "failed": 0,
+        "total": 40, "done": 40 - kept, "cached": kept, "failed": 0,
     }  # fmt: skip
 
 
