@@ -11,14 +11,7 @@ from starlette.responses import Response
 from bursar.campaign import Campaign, Config
 from bursar.campaign.config import DEFAULT_POLICY, RULES
 from bursar.campaign.creation import check_arm_key
-from bursar.dashboard.render import (
-    Form,
-    Page,
-    campaign_path,
-    format_error,
-    parse_count,
-    redirect,
-)
+from bursar.dashboard.render import Form, Page, campaign_path, format_error, parse_count, redirect
 from bursar.errors import BursarError, CampaignExists, Forbidden, InvalidInput
 from bursar.money import Coin
 from bursar.policies import POLICIES

@@ -7,7 +7,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -23,26 +23,20 @@ from bursar.service.responses import PROBLEM_KINDS, problem_response, public_mes
 from bursar.service.service import Service
 from bursar.version import __version__
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 
 class Page:
     """A request for a page of a service."""
 
     def __init__(self, service: Service, request: Request) -> None:
         self.service, self.request = service, request
+        self.run = service.run_in_thread
         # the application turns %2F in a name into \x1f, so that a route can match it
         self.params: dict[str, str] = {
             name: value.replace("\x1f", "/") for name, value in request.path_params.items()
         }
+        self.name = self.params.get("name", "")  # of the campaign that the page belongs to
         self.query = request.query_params
         self.is_live = request.headers.get("x-part") == "live"  # only the parts that change
-
-    @property
-    def name(self) -> str:
-        """Name of the campaign that the page belongs to, or ``""``."""
-        return self.params.get("name", "")
 
     def require(self, scope: str) -> Key:
         """Return the key of the request, or raise if it does not have a scope here."""
@@ -51,10 +45,6 @@ class Page:
     async def require_form(self, scope: str) -> tuple[Key, dict[str, str]]:
         """Return the key of the request and the fields of its form, or raise."""
         return await require_form(self.request, scope, self.name or None)
-
-    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a function that blocks in a thread."""
-        return await self.service.run_in_thread(function, *args, **kwargs)
 
     def render(self, template: str, status_code: int = 200, **values: Any) -> HTMLResponse:
         """Return a page, given the values that its template needs beyond those of every page."""

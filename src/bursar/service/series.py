@@ -8,18 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from bursar.campaign.events import (
-    ADOPTED,
-    ARM_ADDED,
-    BUDGET_SET,
-    CORRECTED,
-    CREATED,
-    DECISIONS,
-    GRANTS,
-    RECONCILED,
-    RULES,
-    check_kind,
-)
+from bursar.campaign import events as kinds
 from bursar.campaign.records import OPEN, DecisionRecord, make_record
 from bursar.errors import InvalidInput, UnknownCampaign
 from bursar.ledger import Event, Store
@@ -29,7 +18,7 @@ MOST = 2000
 _FINEST = 1000  # width of the first buckets in µs
 _NAMED = 30  # arms with columns of their own, those with the most asks
 _CHANGES = 500  # changes of money and rules that are kept, the newest
-_MARKED = frozenset((*RULES, ADOPTED, CORRECTED))  # kinds of those changes
+_MARKED = frozenset((*kinds.RULES, kinds.ADOPTED, kinds.CORRECTED))  # kinds of those changes
 _PIECE = 20_000  # events that one step reads from the log
 _COUNTED = ("observed", "defaulted")  # states of rewards that are part of the sum
 
@@ -90,7 +79,7 @@ class Series:
 
     def follow(self, event: Event) -> None:
         """Apply the next event of the log."""
-        if event.kind == CREATED:
+        if event.kind == kinds.CREATED:
             self.coin = Coin(**event.body["config"]["coin"])
         self.totals.follow(event)
         if event.kind in _MARKED:
@@ -101,7 +90,7 @@ class Series:
             used = self.totals.spent + self.totals.held
             bucket = self.buckets[number] = Bucket(event.ts, low=used, high=used)
         bucket.add(self.totals)
-        if event.kind in GRANTS:
+        if event.kind in kinds.GRANTS:
             bucket.arms[event.body["arm"]] += 1
         while len(self.buckets) > self.most:
             self.widen()
@@ -198,25 +187,25 @@ class RunningTotals:
 
     def follow(self, event: Event) -> int:
         """Apply the next event; return what it adds to the spending of its decision."""
-        check_kind(event)
+        kinds.check_kind(event)
         before = self.spent
         kind, body = event.kind, event.body
-        if kind in DECISIONS:
+        if kind in kinds.DECISIONS:
             self._follow_decision(event)
-        elif kind == CREATED:
+        elif kind == kinds.CREATED:
             self.budget = body["budget"]
             self.arms = [key for key, _ in body["arms"]]
-        elif kind == ARM_ADDED:
+        elif kind == kinds.ARM_ADDED:
             self.arms.append(body["key"])
-        elif kind == BUDGET_SET:
+        elif kind == kinds.BUDGET_SET:
             self.budget = body["budget"]
-        elif kind == RECONCILED:
+        elif kind == kinds.RECONCILED:
             self.spent += body["gap"]
         self.seq, self.ts = event.seq, event.ts
         return self.spent - before
 
     def _follow_decision(self, event: Event) -> None:
-        if event.kind in GRANTS:
+        if event.kind in kinds.GRANTS:
             self._open[event.decision] = one = make_record(event)
             self.held += one.hold
             self.asks += 1
@@ -229,7 +218,7 @@ class RunningTotals:
             self.held -= one.hold
         self.spent += one.charged - charged
         if "reward" in event.body and one.rewarded != "late":
-            if event.kind == CORRECTED and counted:
+            if event.kind == kinds.CORRECTED and counted:
                 self.reward -= reward or 0.0
             self.reward += one.reward or 0.0
         if one.done:

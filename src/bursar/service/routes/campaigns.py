@@ -110,7 +110,7 @@ async def change_campaign(call: Call[schemas.ChangeRequest]) -> BytesResponse:
     given = call.given
     if given.budget is None and not given.caps:
         raise InvalidInput("a change must have a budget, caps or both, got neither")
-    await _change(call, "change", by=given.by, budget=given.budget, caps=given.caps)
+    await _change(call, "change", budget=given.budget, caps=given.caps)
     return await show_campaign(call)
 
 
@@ -124,28 +124,28 @@ def _action(word: str) -> Callable[[H], H]:
 @_action("pause")
 async def pause_campaign(call: Call[schemas.ActRequest]) -> BytesResponse:
     """Grant no asks until the campaign is resumed."""
-    await _change(call, "pause", by=call.given.by)
+    await _change(call, "pause")
     return await show_campaign(call)
 
 
 @_action("resume")
 async def resume_campaign(call: Call[schemas.ActRequest]) -> BytesResponse:
     """Grant asks again."""
-    await _change(call, "resume", by=call.given.by)
+    await _change(call, "resume")
     return await show_campaign(call)
 
 
 @_action("close")
 async def close_campaign(call: Call[schemas.ActRequest]) -> BytesResponse:
     """Close a campaign for good; outcomes are still recorded."""
-    await _change(call, "end", by=call.given.by)
+    await _change(call, "end")
     return await show_campaign(call)
 
 
 @_action("reconcile")
 async def reconcile_campaign(call: Call[schemas.ReconciliationRequest]) -> BytesResponse:
     """Count what was spent since the backup that the campaign was restored from."""
-    await _change(call, "reconcile", call.given.gap, by=call.given.by)
+    await _change(call, "reconcile", call.given.gap)
     return await show_campaign(call)
 
 
@@ -163,7 +163,7 @@ async def list_arms(call: Call[None]) -> BytesResponse:
 async def add_arm(call: Call[schemas.NewArmRequest]) -> BytesResponse:
     """Add an arm."""
     given = call.given
-    await _change(call, "add_arm", given.key, given.max_cost, by=given.by)
+    await _change(call, "add_arm", given.key, given.max_cost)
     return await _arm_response(call, given.key, 201)
 
 
@@ -175,9 +175,9 @@ async def change_arm(call: Call[schemas.ArmChangeRequest]) -> BytesResponse:
     """Pause an arm, or let it be chosen again."""
     given, arm = call.given, call.request.path_params["arm"]
     if given.state == "active":
-        await _change(call, "resume_arm", arm, by=given.by)
+        await _change(call, "resume_arm", arm)
     else:
-        await _change(call, "pause_arm", arm, by=given.by, reason=given.reason)
+        await _change(call, "pause_arm", arm, reason=given.reason)
     return await _arm_response(call, arm)
 
 
@@ -190,14 +190,14 @@ async def retire_arm(call: Call[schemas.AuthorQuery]) -> BytesResponse:
     arm: str = call.request.path_params["arm"]
     arms = await call.service.run_in_thread((await call.open_campaign()).arms)
     if ("retired", arm) not in {(one.state, one.key) for one in arms}:
-        await _change(call, "retire_arm", arm, by=call.given.by)
+        await _change(call, "retire_arm", arm)
     return await _arm_response(call, arm)
 
 
-async def _change(call: Call[Any], verb: str, *args: Any, by: str, **options: Any) -> None:
+async def _change(call: Call[Any], verb: str, *args: Any, **options: Any) -> None:
     """Call a method of the campaign that changes it, if its version is the expected one."""
     change = getattr(await call.open_campaign(), verb)
-    options |= {"by": call.key.author(by), "if_version": request_version(call.request)}
+    options |= {"by": call.key.author(call.given.by), "if_version": request_version(call.request)}
     await call.service.change(call.campaign, change, *args, **options)
 
 

@@ -17,12 +17,7 @@ from bursar.errors import BursarError, InvalidInput
 from bursar.service import schemas
 from bursar.service.auth import require
 from bursar.service.operation import CAMPAIGN, Call, H, camel_case, operation
-from bursar.service.requests import (
-    check_id,
-    header,
-    only_campaign,
-    request_deadline,
-)
+from bursar.service.requests import check_id, header, only_campaign, request_deadline
 from bursar.service.responses import JSON, BytesResponse, encode, json_response, problem_body
 from bursar.service.routes.events import find_events
 
