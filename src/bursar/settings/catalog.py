@@ -6,7 +6,7 @@ from typing import Literal
 
 from bursar.errors import UnknownSetting, suggest
 from bursar.settings.base import Setting
-from bursar.settings.families import FAMILIES, family
+from bursar.settings.families import FAMILIES
 from bursar.settings.nonstationary import NONSTATIONARY, nonstationary_setting
 
 Distribution = Literal["Bernoulli", "generalized Bernoulli", "Beta"]
@@ -84,12 +84,13 @@ def setting(name: str | Setting) -> Setting:
         return name
     if name.startswith("C-"):
         return nonstationary_setting(name)
-    if name.startswith("X-"):
-        return family(name)
     base, colon, option = name.partition(":")
-    if base not in SETTINGS:
-        known = [*SETTINGS, *NONSTATIONARY, *FAMILIES]
-        raise UnknownSetting(f"no setting named {base!r}{suggest(base, known)}")
+    known = SETTINGS | FAMILIES
+    if base not in known:
+        hint = suggest(base, [*SETTINGS, *NONSTATIONARY, *FAMILIES])
+        raise UnknownSetting(f"no setting named {base!r}{hint}")
+    if colon and base in FAMILIES:
+        raise UnknownSetting(f"{base} has no option {option!r}; it is not from the paper")
     if colon and option != "authors":
         raise UnknownSetting(f"{base} has no option {option!r}; did you mean '{base}:authors'?")
-    return SETTINGS[base].authors() if colon else SETTINGS[base]
+    return known[base].authors() if colon else known[base]

@@ -3,20 +3,21 @@
 Their names begin with X: ``X-br-low-25`` has 25 arms. The problem of repetition *i* is drawn from
 ``numpy.random.default_rng([number, i])`` with the family's own number. Arms stay in the order in
 which they are drawn, so the best arm may be anywhere. The order of the draws is part of a family:
-another order would give other problems.
+another order would give other problems. ``families.toml`` has their numbers and descriptions.
 """
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
 from bursar.arrays import Floats
-from bursar.errors import UnknownSetting, suggest
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem, Sampled
 from bursar.problems.base import Draws
 from bursar.settings.base import Setting
@@ -51,26 +52,7 @@ class FamilySetting(Setting):
 
     def _draw(self, repetition: int, data: Any) -> list[Problem]:
         rng = np.random.default_rng([self.number, repetition])
-        return [_TABLE[self.name].draw(rng, self.arms[0], self.name)]
-
-
-def family(name: str) -> FamilySetting:
-    """Return the setting of a name such as ``X-br-low-25``.
-
-    Examples
-    --------
-    >>> family("X-needle-300").held_out
-    True
-    >>> family("X-br-lo-25")
-    Traceback (most recent call last):
-    bursar.errors.UnknownSetting: no setting named 'X-br-lo-25'; did you mean 'X-br-low-25'?
-    """
-    base, colon, option = name.partition(":")
-    if base not in FAMILIES:
-        raise UnknownSetting(f"no setting named {base!r}{suggest(base, FAMILIES)}")
-    if colon:
-        raise UnknownSetting(f"{base} has no option {option!r}; it is not from the paper")
-    return FAMILIES[base]
+        return [_DRAWS[self.name](rng, self.arms[0], self.name)]
 
 
 # The means of distributions on [0, 1] that have a closed form but no name in NumPy:
@@ -344,107 +326,49 @@ def _quantile(chance: Floats, a: float, b: float) -> Floats:
     return np.asarray((1.0 - (1.0 - chance) ** (1.0 / b)) ** (1.0 / a))
 
 
-class _Family(NamedTuple):
-    number: int
-    distribution: str
-    about: str
-    draw: Draw
+_DRAWS: dict[str, Draw] = {
+    "X-br-2": _make_bernoulli(_uniform(0.3, 0.7), _uniform(0.3, 0.7)),
+    "X-br-3": _make_bernoulli(_beta_means(2, 2), _uniform(0.2, 1)),
+    "X-br-low-25": _make_bernoulli(_uniform(0, 0.3), _uniform(0.05, 0.5)),
+    "X-br-log-40": _make_bernoulli(_log_uniform(0.02, 1), _log_uniform(0.01, 1)),
+    "X-br-200": _make_bernoulli(_beta_means(1, 3), _beta_means(2, 2)),
+    "X-uniform-20": _draw_uniform,
+    "X-triangle-60": _draw_triangular,
+    "X-exp-30": _draw_exponential,
+    "X-three-15": _draw_three_values,
+    "X-rare-40": _draw_rare,
+    "X-together-25": _make_correlated(together=True),
+    "X-against-10": _make_correlated(together=False),
+    "X-stable-50": _make_beta(4, 40),
+    "X-extreme-20": _make_beta(0.1, 1),
+    "X-mixed-30": _draw_mixed,
+    "X-br-1000": _make_bernoulli(_uniform(0, 1), _uniform(0.1, 1)),
+    "X-close-5": _make_bernoulli(_uniform(0.4, 0.6), _uniform(0.4, 0.6)),
+    "X-br-rare-30": _make_bernoulli(_log_uniform(0.001, 0.1), _uniform(0.2, 1)),
+    "X-scatter-80": _draw_scatter,
+    "X-censored-15": _draw_clipped_normal,
+    "X-two-kinds-100": _draw_two_kinds,
+    "X-fixed-price-20": _draw_fixed_price,
+    "X-lognormal-40": _draw_lognormal,
+    "X-copula-12": _draw_copula,
+    "X-extreme-500": _make_beta(0.1, 1),
+    "X-needle-300": _draw_needle,
+}
 
 
-def _bernoulli(number: int, about: str, reward: Column, cost: Column) -> _Family:
-    return _Family(number, "Bernoulli", about, _make_bernoulli(reward, cost))
-
-
-_TABLE: dict[str, _Family] = {
-    "X-br-2": _bernoulli(
-        1, "mean rewards and costs U(0.3, 0.7)", _uniform(0.3, 0.7), _uniform(0.3, 0.7)),
-    "X-br-3": _bernoulli(
-        2, "mean rewards Beta(2, 2), mean costs U(0.2, 1)", _beta_means(2, 2), _uniform(0.2, 1)),
-    "X-br-low-25": _bernoulli(
-        3, "mean rewards U(0, 0.3), mean costs U(0.05, 0.5)",
-        _uniform(0, 0.3), _uniform(0.05, 0.5)),
-    "X-br-log-40": _bernoulli(
-        4, "mean rewards log-uniform(0.02, 1), mean costs log-uniform(0.01, 1)",
-        _log_uniform(0.02, 1), _log_uniform(0.01, 1)),
-    "X-br-200": _bernoulli(
-        5, "mean rewards Beta(1, 3), mean costs Beta(2, 2)", _beta_means(1, 3), _beta_means(2, 2)),
-    "X-uniform-20": _Family(
-        6, "uniform", "both ends U(0, 1), costs from 0.02 up", _draw_uniform),
-    "X-triangle-60": _Family(
-        7, "triangular", "from 0 to 1, modes U(0, 1)", _draw_triangular),
-    "X-exp-30": _Family(
-        8, "exponential below 1", "rates log-uniform(1/e, e³)", _draw_exponential),
-    "X-three-15": _Family(
-        9, "generalized Bernoulli", "values 0, 1/2, 1, their chances Dirichlet(1/2)",
-        _draw_three_values),
-    "X-rare-40": _Family(
-        10, "Beta or 0, uniform",
-        "rewards Beta(3, 3) with a chance log-uniform(0.018, 0.61), else 0; costs within 30% of"
-        " U(0.1, 0.6)", _draw_rare),
-    "X-together-25": _Family(
-        11, "Bernoulli, uniform",
-        "mean rewards a / (a + b) with U(0.5, 4); ends of costs U(0.05, 0.95), higher where there"
-        " is a reward", _make_correlated(together=True)),
-    "X-against-10": _Family(
-        12, "Bernoulli, uniform",
-        "mean rewards a / (a + b) with U(0.5, 4); ends of costs U(0.05, 0.95), lower where there"
-        " is a reward", _make_correlated(together=False)),
-    "X-stable-50": _Family(
-        13, "Beta", "all parameters U(4, 40)", _make_beta(4, 40)),
-    "X-extreme-20": _Family(
-        14, "Beta", "all parameters U(0.1, 1)", _make_beta(0.1, 1)),
-    "X-mixed-30": _Family(
-        15, "Bernoulli or Beta, uniform",
-        "mean rewards U(0.05, 0.9), mean costs log-uniform(0.03, 1), costs within 20% of the mean",
-        _draw_mixed),
-    "X-br-1000": _bernoulli(
-        16, "mean rewards U(0, 1), mean costs U(0.1, 1)", _uniform(0, 1), _uniform(0.1, 1)),
-    "X-close-5": _bernoulli(
-        101, "mean rewards and costs U(0.4, 0.6)", _uniform(0.4, 0.6), _uniform(0.4, 0.6)),
-    "X-br-rare-30": _bernoulli(
-        102, "mean rewards log-uniform(0.001, 0.1), mean costs U(0.2, 1)",
-        _log_uniform(0.001, 0.1), _uniform(0.2, 1)),
-    "X-scatter-80": _Family(
-        103, "Beta", "means logistic N(0, 1) within [0.02, 0.98], alpha + beta log-uniform(1, 30)",
-        _draw_scatter),
-    "X-censored-15": _Family(
-        104, "clipped normal",
-        "clipped into [0, 1]; locations U(0, 1), of costs U(0.1, 1), deviations U(0.05, 0.4)",
-        _draw_clipped_normal),
-    "X-two-kinds-100": _Family(
-        105, "Beta", "alpha + beta = 10; half with mean rewards U(0.05, 0.2) and costs"
-        " U(0.05, 0.15), half with U(0.6, 0.9) and U(0.4, 0.9)", _draw_two_kinds),
-    "X-fixed-price-20": _Family(
-        106, "Bernoulli, constant", "mean rewards U(0, 1), constant costs U(0.05, 1)",
-        _draw_fixed_price),
-    "X-lognormal-40": _Family(
-        107, "Beta, lognormal", "rewards with means U(0.1, 0.9) and alpha + beta = 5; costs capped"
-        " at 1, medians log-uniform(0.02, 0.3), sigma U(0.3, 1.2)", _draw_lognormal),
-    "X-copula-12": _Family(
-        108, "Kumaraswamy", "all parameters U(0.5, 5); with a chance of 0.8 reward and cost are the"
-        " same quantile of their distributions", _draw_copula),
-    "X-extreme-500": _Family(
-        109, "Beta", "all parameters U(0.1, 1)", _make_beta(0.1, 1)),
-    "X-needle-300": _Family(
-        110, "Bernoulli", "mean rewards U(0.2, 0.5), mean costs U(0.4, 0.9), but 0.9 and 0.1 of one"
-        " arm", _draw_needle),
-}  # fmt: skip
-
-
-def _make_setting(name: str, row: _Family) -> FamilySetting:
-    held_out = row.number >= _HELD_OUT
+def _make_setting(name: str, number: int, distribution: str, about: str) -> FamilySetting:
+    held_out = number >= _HELD_OUT
     return FamilySetting(
         name=name,
         kind="family",
-        distribution=row.distribution,
+        distribution=distribution,
         arms=(int(name.rpartition("-")[2]),),
-        source=f"bursar{', held out' if held_out else ''}; {row.about}",
-        number=row.number,
+        source=f"bursar{', held out' if held_out else ''}; {about}",
+        number=number,
         held_out=held_out,
     )
 
 
-FAMILIES: dict[str, FamilySetting] = {
-    name: _make_setting(name, row) for name, row in _TABLE.items()
-}
+_DESCRIBED = tomllib.loads(files("bursar.settings").joinpath("families.toml").read_text("utf-8"))
+FAMILIES = {name: _make_setting(name, **fields) for name, fields in _DESCRIBED.items()}
 """All families: first those on which a policy was chosen, then those held out."""
