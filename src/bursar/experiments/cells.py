@@ -132,14 +132,15 @@ def _digest(*parts: Any) -> str:
 def code_digest() -> str:
     """Return a digest of the code that computes results: bursar's own, NumPy and Numba.
 
-    It covers the statements of the modules but not where they stand: moving a function, an import,
-    a comment or a docstring does not discard cached results.
+    It covers the tables of settings and the statements of modules, but not where these stand:
+    moving a function, an import, a comment or a docstring does not discard cached results.
     """
     home = Path(__file__).parent.parent
     files = (file for name in _SOURCES for file in (home / name).rglob("*.py"))
     statements = sorted(text for file in files for text in read_statements(file.read_text("utf-8")))
+    tables = sorted(file.read_text("utf-8") for file in (home / "settings").glob("*.toml"))
     versions = f"{__version__} {np.__version__} {version('numba')}"
-    return hashlib.sha256("\n".join([versions, *statements]).encode()).hexdigest()[:20]
+    return hashlib.sha256("\n".join([versions, *statements, *tables]).encode()).hexdigest()[:20]
 
 
 def read_statements(source: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,7 +42,6 @@ from bursar.settings.facebook import AdRow
 from bursar.validation import check_positive
 
 CostModel = Literal["bernoulli", "beta"]
-_MODELS = {"bernoulli": "Bernoulli", "beta": "Beta"}
 _TOP = 0.99  # the largest mean cost of a group, as in the paper's settings of ads
 _LISTED = 5  # groups named per reason
 _TOTAL = re.compile(r"(grand |sub-?)?totals?(\s*[:(–-].*)?|gesamt(ergebnis|summe)?|summe", re.I)
@@ -71,8 +70,6 @@ class AdExportSetting:
         The reward of one success in the user's units; 1 for counts.
     model : {"bernoulli", "beta"}
         The distribution of costs.
-    source : str
-        The file.
     trial, unit : str
         What the file calls clicks and rewards.
     """
@@ -84,13 +81,8 @@ class AdExportSetting:
     reward: tuple[float, ...]
     prize: float = 1.0
     model: CostModel = "bernoulli"
-    source: str = field(default="", compare=False)
     trial: str = field(default="clicks", compare=False)
     unit: str = field(default="rewards", compare=False)
-
-    kind: ClassVar[str] = "own"
-    variant: ClassVar[str] = "bursar"
-    needs_data: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         sizes = {len(self.arm_names), len(self.clicks), len(self.cost), len(self.reward)}
@@ -112,11 +104,6 @@ class AdExportSetting:
     def arms(self) -> tuple[int, ...]:
         """Number of arms of its only problem."""
         return (len(self.arm_names),)
-
-    @property
-    def distribution(self) -> str:
-        """The distribution of costs."""
-        return _MODELS[self.model]
 
     @property
     def cost_rate(self) -> Floats:
@@ -149,7 +136,7 @@ class AdExportSetting:
 
 
 def _check_model(model: str) -> None:
-    if model not in _MODELS:
+    if model not in ("bernoulli", "beta"):
         raise InvalidInput(f"model must be 'bernoulli' or 'beta', got {model!r}")
 
 
@@ -319,7 +306,7 @@ class _ExportReader:
     def _number_cells(self) -> Iterator[CsvCell]:
         for row in filter(self.table.is_complete, self.table.rows):
             for column in self.options.numbers:
-                yield CsvCell(row.line, column, row.fields[self.positions[column]])
+                yield row.line, column, row.fields[self.positions[column]]
 
     def read(self) -> AdExport:
         options, table, left_out = self.options, self.table, self.left_out
@@ -340,7 +327,7 @@ class _ExportReader:
             raise InvalidData(f"no two arms to compare in {table.name} ({self.explain_nothing()})")
         return AdExport(
             name=table.name,
-            settings=_make_settings(members, options, limit, table.name),
+            settings=_make_settings(members, options, limit),
             rows=len(table.rows),
             left_out=left_out,
             notes=(*notes, *group_notes, *self.suggest_options(limit)),
@@ -514,7 +501,7 @@ def _add_up(rows: list[AdRow]) -> list[AdRow]:
 
 
 def _make_settings(
-    groups: list[list[AdRow]], options: AdExportOptions, limit: float | None, source: str
+    groups: list[list[AdRow]], options: AdExportOptions, limit: float | None
 ) -> tuple[AdExportSetting, ...]:
     names = _number_twins(["/".join(those[0].group) or "all" for those in groups])
     return tuple(
@@ -526,7 +513,6 @@ def _make_settings(
             reward=tuple(arm.reward for arm in those),
             prize=limit or max(arm.reward / arm.clicks for arm in those) / _TOP,
             model=options.model,
-            source=source,
             trial=options.clicks,
             unit=options.reward,
         )

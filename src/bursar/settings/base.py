@@ -7,11 +7,13 @@ ones problem by problem. Arms are sorted by reward per cost, the best first.
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -111,6 +113,11 @@ class Setting:
         draw_ad = _ADS[self.distribution]
         # one generator for all campaigns, one after the other
         return [draw_ad(rng, campaign, authors) for campaign in load_ads(data).campaigns()]
+
+
+def load_table(name: str) -> dict[str, dict[str, Any]]:
+    """Return a TOML file of the package: the fields of settings, by their names."""
+    return tomllib.loads(files("bursar.settings").joinpath(name).read_text(encoding="utf-8"))
 
 
 def check_repetition(repetition: int) -> int:

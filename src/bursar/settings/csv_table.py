@@ -133,18 +133,11 @@ def _unzip(data: bytes, name: str) -> bytes:
 def parse_table(
     data: bytes, name: str, columns: Sequence[str], aliases: Mapping[str, str] | None = None
 ) -> CsvTable:
-    """Find the header that has the given columns, and read the rows below it.
+    """Find the header that has the given columns, in any order and case, and read the rows below.
 
-    Parameters
-    ----------
-    data : bytes
-        UTF-8, or UTF-16 with a byte order mark; fields separated by comma, semicolon, tab or bar.
-    name : str
-        What errors call the file.
-    columns : sequence of str
-        Columns that the header must have, in any order and case.
-    aliases : mapping of str to str, optional
-        Other names of columns, in lower case.
+    The text is UTF-8, or UTF-16 with a byte order mark; fields are separated by comma, semicolon,
+    tab or bar. ``name`` is what errors call the file; ``aliases`` are other names of columns, in
+    lower case.
     """
     text = _decode(data, name)
     delimiter, header, names = _find_header(text, name, columns, aliases or {})
@@ -230,6 +223,7 @@ def _fold(name: str) -> str:
 # where both give numbers that differ, another text of the file must decide.
 
 DecimalMark = Literal[".", ","]
+CsvCell = tuple[int, str, str]  # line, column, text
 
 _BLANK = {"", "-", "--", "–", "—", "n/a", "#n/a", "na", "nan", "none", "null"}
 # a sign, a sign with letters (US$), a code (EUR), and words; not any letters: 12k has no currency
@@ -261,14 +255,6 @@ class Amount(NamedTuple):
 
     value: float
     currency: str
-
-
-class CsvCell(NamedTuple):
-    """A text, and its line and column in the file."""
-
-    line: int
-    column: str
-    text: str
 
 
 def is_blank(text: str) -> bool:
@@ -304,29 +290,25 @@ def parse_amount(text: str, decimal: DecimalMark) -> Amount | None:
 def find_decimal_mark(cells: Iterable[CsvCell], name: str) -> DecimalMark:
     """Return the decimal mark of a file; refuse a file that uses both or leaves it open."""
     proof: dict[DecimalMark, CsvCell] = {}
-    unclear: CsvCell | None = None
+    unclear: tuple[CsvCell, list[float]] | None = None
     for cell in cells:
-        point, comma = parse_amount(cell.text, "."), parse_amount(cell.text, ",")
-        if point is not None and comma is not None:
-            if point != comma:
-                unclear = unclear or cell
-        elif point is not None:
-            proof.setdefault(".", cell)
-        elif comma is not None:
-            proof.setdefault(",", cell)
+        amounts = {mark: parse_amount(cell[2], mark) for mark in _BODIES}
+        found = {mark: amount.value for mark, amount in amounts.items() if amount is not None}
+        if len(found) == 1:
+            proof.setdefault(next(iter(found)), cell)
+        elif len(set(found.values())) == 2:
+            unclear = unclear or (cell, list(found.values()))
     if len(proof) == 2:
-        one, other = proof["."], proof[","]
+        cells = (proof[mark] for mark in _BODIES)
+        one, other = (f"line {line} has {column} {text!r}" for line, column, text in cells)
         raise InvalidData(
-            f"{name} uses both decimal marks: line {one.line} has {one.column} {one.text!r},"
-            f" line {other.line} has {other.column} {other.text!r};"
+            f"{name} uses both decimal marks: {one}, {other};"
             " choose one with decimal='.' or decimal=',' (--decimal)"
         )
     if not proof and unclear is not None:
-        values = [parse_amount(unclear.text, mark) for mark in _BODIES]
-        first, second = (f"{value.value:g}" for value in values if value is not None)
+        (line, column, text), (first, second) = unclear
         raise InvalidData(
-            f"{name}, line {unclear.line}: {unclear.column} {unclear.text!r} may be {first} or"
-            f" {second}, and no other line shows which;"
-            " choose with decimal='.' or decimal=',' (--decimal)"
+            f"{name}, line {line}: {column} {text!r} may be {first:g} or {second:g}, and no other"
+            " line shows which; choose with decimal='.' or decimal=',' (--decimal)"
         )
     return next(iter(proof), ".")

@@ -9,10 +9,8 @@ another order would give other problems. ``families.toml`` has their numbers and
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ import numpy as np
 from bursar.arrays import Floats
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem, Sampled
 from bursar.problems.base import Draws
-from bursar.settings.base import Setting
+from bursar.settings.base import Setting, load_table
 
 Rng = np.random.Generator
 Column = Callable[[Rng, int], Floats]
@@ -39,12 +37,14 @@ class FamilySetting(Setting):
     ----------
     number : int
         The seed of the family.
-    held_out : bool
-        Whether the family was not used to choose a policy.
     """
 
     number: int = 0
-    held_out: bool = False
+
+    @property
+    def held_out(self) -> bool:
+        """Whether the family was not used to choose a policy."""
+        return self.number >= _HELD_OUT
 
     def identity(self, data: Any = None) -> str:
         """Return a text that changes when the problems of the setting may."""
@@ -357,18 +357,10 @@ _DRAWS: dict[str, Draw] = {
 
 
 def _make_setting(name: str, number: int, distribution: str, about: str) -> FamilySetting:
-    held_out = number >= _HELD_OUT
-    return FamilySetting(
-        name=name,
-        kind="family",
-        distribution=distribution,
-        arms=(int(name.rpartition("-")[2]),),
-        source=f"bursar{', held out' if held_out else ''}; {about}",
-        number=number,
-        held_out=held_out,
-    )
+    source = f"bursar{', held out' if number >= _HELD_OUT else ''}; {about}"
+    arms = int(name.rpartition("-")[2])
+    return FamilySetting(name, "family", distribution, (arms,), source, number=number)
 
 
-_DESCRIBED = tomllib.loads(files("bursar.settings").joinpath("families.toml").read_text("utf-8"))
-FAMILIES = {name: _make_setting(name, **fields) for name, fields in _DESCRIBED.items()}
+FAMILIES = {name: _make_setting(name, **row) for name, row in load_table("families.toml").items()}
 """All families: first those on which a policy was chosen, then those held out."""
