@@ -132,22 +132,11 @@ def load(path: str | PathLike[str]) -> Ads:
 
 
 def parse(data: bytes, name: str = "the file") -> Ads:
-    """Read ads from the bytes of a CSV file.
+    """Read ads from the bytes of a CSV file that has the columns of ``COLUMNS``.
 
-    A file that is not a table of ads is refused, with the line at fault. Ads without information
-    are left out and counted by reason.
-
-    Parameters
-    ----------
-    data : bytes
-        A table with the columns of ``COLUMNS``; see :func:`bursar.settings.csv_table.parse_table`.
-    name : str
-        What errors call the file.
-
-    Returns
-    -------
-    Ads
-        Ads with clicks, spend and at most one conversion per click, two or more per campaign.
+    A file that is not a table of ads is refused, with the line at fault. Ads without clicks or
+    spend, with more than one conversion per click, or alone in their campaign are left out and
+    counted by reason. ``name`` is what errors call the file.
 
     Examples
     --------

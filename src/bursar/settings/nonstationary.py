@@ -17,7 +17,7 @@ import numpy as np
 from bursar.arrays import Floats
 from bursar.errors import UnknownSetting, suggest
 from bursar.problems import Nonstationary, Problem
-from bursar.settings.base import Setting
+from bursar.settings.base import Setting, load_table
 
 MIN_COST = 0.1
 """A lower bound on all mean costs: the unit of budgets, which no change affects."""
@@ -31,13 +31,17 @@ Means = tuple[Floats, Floats, Floats, Floats | None]  # start, rewards, costs, f
 
 
 class Change(NamedTuple):
-    """A kind of change: its option, the option's default, and a description."""
+    """A kind of change: its option, the option's default and domain, and a description."""
 
     option: str
     default: float
+    least: float
     whole: bool
     about: str
-    draw: Callable[[int, int, float], Means]  # repetition, arms, option
+
+
+CHANGES = {name: Change(**fields) for name, fields in load_table("nonstationary.toml").items()}
+"""All kinds of change."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class NonstationarySetting(Setting):
         return f"{self.name} {self.amount!r}"
 
     def _draw(self, repetition: int, data: Any) -> list[Problem]:
-        drawn = CHANGES[self.change].draw(repetition, self.arms[0], self.amount)
+        drawn = _DRAWS[self.change](repetition, self.arms[0], self.amount)
         return [Nonstationary(*drawn, min_cost=MIN_COST, name=self.name)]
 
 
@@ -104,31 +108,13 @@ def _draw_fatigue(repetition: int, arms: int, rate: float) -> Means:
     return np.zeros(1), reward[None, :], cost[None, :], rates
 
 
-CHANGES: dict[str, Change] = {
-    "abrupt": Change(
-        "changes", 4, True,
-        "all means are drawn again at this number of random shares of the budget", _draw_abrupt,
-    ),
-    "drift": Change(
-        "turns", 1, True,
-        "all means move linearly to newly drawn ones, this number of times", _draw_drift,
-    ),
-    "season": Change(
-        "periods", 2, False,
-        "mean rewards swing by up to 0.4, each arm at its own phase, for this number of periods",
-        _draw_season,
-    ),
-    "price": Change(
-        "times", 2, False,
-        "at half of the budget the cost of the best arm is multiplied by this factor", _draw_price,
-    ),
-    "fatigue": Change(
-        "rate", 4, False,
-        "an arm's mean reward fades by exp(-rate x the share of the budget spent on it),"
-        " rates U(0, 2 rate)", _draw_fatigue,
-    ),
-}  # fmt: skip
-"""All kinds of change."""
+_DRAWS: dict[str, Callable[[int, int, float], Means]] = {  # of repetition, arms, option
+    "abrupt": _draw_abrupt,
+    "drift": _draw_drift,
+    "season": _draw_season,
+    "price": _draw_price,
+    "fatigue": _draw_fatigue,
+}
 
 
 def nonstationary_setting(name: str) -> NonstationarySetting:
@@ -154,27 +140,21 @@ def nonstationary_setting(name: str) -> NonstationarySetting:
     amount = _parse_amount(base, change, text) if colon else float(change.default)
     arms = int(found[2])
     source = f"bursar; mean rewards U(0, 1), mean costs U({MIN_COST:g}, 1); {change.about}"
+    source = f"{source} ({change.option}={amount:g})"
     return NonstationarySetting(
-        name,
-        "changing",
-        "Bernoulli",
-        (arms,),
-        f"{source} ({change.option}={amount:g})",
-        change=found[1],
-        amount=amount,
+        name, "changing", "Bernoulli", (arms,), source, change=found[1], amount=amount
     )
 
 
 def _parse_amount(base: str, change: Change, text: str) -> float:
-    least = 1 if change.option == "turns" else 0
     try:
         amount = float(text)
     except ValueError:
         amount = -1.0
-    if not least <= amount <= 1000 or (change.whole and not amount.is_integer()):
+    if not change.least <= amount <= 1000 or (change.whole and not amount.is_integer()):
         kind = "a whole number" if change.whole else "a number"
         raise UnknownSetting(
-            f"{base}: {change.option} must be {kind} from {least} to 1000, got {text!r}"
+            f"{base}: {change.option} must be {kind} from {change.least} to 1000, got {text!r}"
         )
     return amount
 
