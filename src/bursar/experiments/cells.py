@@ -152,19 +152,15 @@ def read_statements(source: str) -> Iterator[str]:
             kept = [one for one in body if not _is_docstring(one)]
             node.body = kept  # type: ignore[attr-defined]  # only some nodes have one
     for statement in tree.body:
-        exported = (
-            isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__"
-        )
-        if not exported and not isinstance(statement, ast.Import | ast.ImportFrom):
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        is_export = isinstance(target, ast.Name) and target.id == "__all__"
+        if not is_export and not isinstance(statement, ast.Import | ast.ImportFrom):
             yield ast.dump(statement)
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def compute_cell(experiment: Experiment, cell: Cell) -> CellResult:
@@ -236,7 +232,11 @@ class CellStore:
 
     def find(self) -> StoredCells:
         """Return the headers of all parts; those that cannot be read count as missing."""
-        self._remove_stale()
+        # remove what a killed run was writing, but nothing that another run may be writing
+        for path in self.parts.glob("*/.*.part.parquet"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _STALE:
+                    path.unlink()
         found: StoredCells = {}
         for path in sorted(self.parts.glob("*/*.parquet")):
             part = _read_header(path)
@@ -267,7 +267,7 @@ class CellStore:
         path = self.parts / safe_name(cell.setting) / name
         with replace_file(path) as partial:
             parquet.write_table(table, partial, compression="zstd")
-        return _parse_header(path, header)
+        return _read_header(path)
 
     def load_failures(self) -> list[Failure]:
         """Return the failures that were not repeated with success, in order."""
@@ -284,49 +284,34 @@ class CellStore:
         optima = rows.column("optimum").to_numpy().reshape(len(names), -1)[:, 0].tolist()
         return names, optima, {slug: values[:, i] for i, slug in enumerate(part.policies)}
 
-    def _remove_stale(self) -> None:
-        """Remove what a killed run was writing, but nothing that another run may be writing."""
-        for path in self.parts.glob("*/.*.part.parquet"):
-            with suppress(OSError):
-                if time.time() - path.stat().st_mtime > _STALE:
-                    path.unlink()
-
     def _failure_path(self, key: str, policy: str) -> Path:
         return self.failed / f"{_digest(key, policy)}.json"
 
 
 def _make_table(result: CellResult) -> Any:
     problems, policies, shares, _ = result.values.shape
-    problem = np.repeat(np.arange(problems, dtype=np.int32), policies * shares)
-    policy = np.tile(np.repeat(np.arange(policies, dtype=np.int32), shares), problems)
     plays, spent, regret = (result.values[..., i].ravel() for i in range(3))
-    size = plays.size
-    return pa.table(
-        {
-            "setting": pa.DictionaryArray.from_arrays(
-                np.zeros(size, np.int32), pa.array([result.cell.setting])
-            ),
-            # campaigns of a setting may share a name, so numbers, not names, tell them apart
-            "problem": pa.DictionaryArray.from_arrays(problem, pa.array(result.problems)),
-            "repetition": np.full(size, result.cell.repetition, np.int32),
-            "policy": pa.DictionaryArray.from_arrays(policy, pa.array(result.policies)),
-            "plays": plays.astype(np.int64),
-            "spent": spent,
-            "regret": regret,
-            "optimum": np.repeat(result.optima, policies * shares),
-        }
-    )
+    columns = {
+        "setting": np.repeat([result.cell.setting], plays.size),
+        "problem": np.repeat(result.problems, policies * shares),
+        "repetition": np.full(plays.size, result.cell.repetition, np.int32),
+        "policy": np.tile(np.repeat(result.policies, shares), problems),
+        "plays": plays.astype(np.int64),
+        "spent": spent,
+        "regret": regret,
+        "optimum": np.repeat(result.optima, policies * shares),
+    }
+    arrays = {name: pa.array(values) for name, values in columns.items()}
+    names = {name: arrays[name].dictionary_encode() for name in ("setting", "problem", "policy")}
+    return pa.table(arrays | names)
 
 
 def _read_header(path: Path) -> StoredCell | None:
     try:
-        return _parse_header(path, json.loads(parquet.read_schema(path).metadata[_HEADER]))
+        header = json.loads(parquet.read_schema(path).metadata[_HEADER])
+        return StoredCell(path, *(header[field] for field in StoredCell._fields[1:]))
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
         return None  # truncated by a full disk or a lost machine
-
-
-def _parse_header(path: Path, header: dict[str, Any]) -> StoredCell:
-    return StoredCell(path, *(header[field] for field in StoredCell._fields[1:]))
 
 
 def safe_name(name: str) -> str:
