@@ -46,10 +46,6 @@ class FamilySetting(Setting):
         """Whether the family was not used to choose a policy."""
         return self.number >= _HELD_OUT
 
-    def identity(self, data: Any = None) -> str:
-        """Return a text that changes when the problems of the setting may."""
-        return f"{self.name} {self.number}"
-
     def _draw(self, repetition: int, data: Any) -> list[Problem]:
         rng = np.random.default_rng([self.number, repetition])
         return [_DRAWS[self.name](rng, self.arms[0], self.name)]

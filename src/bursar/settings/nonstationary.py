@@ -51,10 +51,6 @@ class NonstationarySetting(Setting):
     change: str = "abrupt"
     amount: float = 0.0
 
-    def identity(self, data: Any = None) -> str:
-        """Return a text that changes when the problems of the setting may."""
-        return f"{self.name} {self.amount!r}"
-
     def _draw(self, repetition: int, data: Any) -> list[Problem]:
         drawn = _DRAWS[self.change](repetition, self.arms[0], self.amount)
         return [Nonstationary(*drawn, min_cost=MIN_COST, name=self.name)]
