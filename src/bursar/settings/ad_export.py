@@ -56,33 +56,18 @@ class AdExportSetting:
     A play is one click. It earns ``prize`` or nothing, with the probability that gives the arm's
     reward per click. It costs ``coin`` or nothing (``bernoulli``), or an amount in between
     (``beta``, with parameters drawn for each repetition as in FB-Bt), with the arm's cost per click
-    as the mean.
-
-    Attributes
-    ----------
-    name : str
-        The group, for example ``916/30-34``.
-    arm_names : tuple of str
-        The arms, in the order of the file.
-    clicks, cost, reward : tuple of float
-        Sums over the lines of each arm, in the user's units.
-    prize : float
-        The reward of one success in the user's units; 1 for counts.
-    model : {"bernoulli", "beta"}
-        The distribution of costs.
-    trial, unit : str
-        What the file calls clicks and rewards.
+    as the mean. Sums over the lines of each arm are in the user's units.
     """
 
-    name: str
-    arm_names: tuple[str, ...]
+    name: str  # the group, for example 916/30-34
+    arm_names: tuple[str, ...]  # in the order of the file
     clicks: tuple[float, ...]
     cost: tuple[float, ...]
     reward: tuple[float, ...]
-    prize: float = 1.0
+    prize: float = 1.0  # the reward of one success; 1 for counts
     model: CostModel = "bernoulli"
-    trial: str = field(default="clicks", compare=False)
-    unit: str = field(default="rewards", compare=False)
+    trial: str = field(default="clicks", compare=False)  # what the file calls clicks
+    unit: str = field(default="rewards", compare=False)  # what the file calls rewards
 
     def __post_init__(self) -> None:
         sizes = {len(self.arm_names), len(self.clicks), len(self.cost), len(self.reward)}
@@ -216,30 +201,14 @@ class AdExportOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AdExport:
-    """The arms of a file, one setting per group, and the lines that could not be used.
+    """The arms of a file, one setting per group, and the lines that could not be used."""
 
-    Attributes
-    ----------
-    name : str
-        The file.
-    settings : tuple of AdExportSetting
-        One per group, in the order of the file.
-    rows : int
-        Lines below the header that are not blank; each is in an arm or counted in ``left_out``.
-    left_out : Exclusions
-        The lines that were left out, by reason.
-    notes : tuple of str
-        What else a user should know, in sentences.
-    currency : str
-        The sign or code beside the costs, if there is one.
-    """
-
-    name: str
-    settings: tuple[AdExportSetting, ...]
-    rows: int
+    name: str  # of the file
+    settings: tuple[AdExportSetting, ...]  # in the order of the file
+    rows: int  # lines below the header that are not blank: in an arm, or counted in `left_out`
     left_out: Exclusions = field(default_factory=Exclusions)
-    notes: tuple[str, ...] = ()
-    currency: str = ""
+    notes: tuple[str, ...] = ()  # what else a user should know, in sentences
+    currency: str = ""  # the sign or code beside the costs, if there is one
 
     @property
     def used(self) -> int:

@@ -74,21 +74,11 @@ class AdCampaign:
 
 @dataclass(frozen=True, eq=False)
 class Ads:
-    """The usable ads of a file, in its order, and the lines that were left out.
+    """The usable ads of a file, in its order, and the lines that were left out."""
 
-    Attributes
-    ----------
-    key : list of (str, str, str)
-        Campaign, age and gender of each ad.
-    reward, cost : ndarray
-        Conversions and money spent per click, of each ad.
-    left_out : Exclusions
-        The lines that were left out, by reason.
-    """
-
-    key: list[tuple[str, ...]]
-    reward: Floats = field(repr=False)
-    cost: Floats = field(repr=False)
+    key: list[tuple[str, ...]]  # campaign, age and gender of each ad
+    reward: Floats = field(repr=False)  # conversions per click
+    cost: Floats = field(repr=False)  # money spent per click
     left_out: Exclusions
 
     def __len__(self) -> int:
