@@ -15,7 +15,7 @@ from bursar.paper.analysis.shares import shares_by_repetition
 from bursar.paper.figures.draw import DrawnFigure
 from bursar.paper.labels import format_label
 from bursar.policies import POLICIES
-from bursar.settings.catalog import SETTINGS
+from bursar.settings import SETTINGS
 from bursar.simulation.result import Result
 
 Row = dict[str, Any]
