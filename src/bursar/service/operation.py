@@ -9,7 +9,7 @@ takes 5 µs per request (Litestar 32, FastAPI 60).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_type_hints
@@ -32,18 +32,16 @@ CAMPAIGN = "/v1/campaigns/{campaign}"
 Given = TypeVar("Given")
 
 
+@dataclass(slots=True)
 class Call(Generic[Given]):
     """A request that may be served."""
 
-    __slots__ = ("campaign", "decision", "given", "key", "request", "service")
-
-    def __init__(self, service: Service, request: Request) -> None:
-        self.service = service
-        self.request = request
-        self.key: Key  # has the scope of the operation
-        self.campaign = ""  # what the call is about; "" if the address names none
-        self.decision = ""
-        self.given: Given  # the body of a POST or PATCH, the query of other methods
+    service: Service
+    request: Request
+    campaign: str = ""  # what the call is about; "" if the address names none
+    decision: str = ""
+    key: Key = field(init=False)  # has the scope of the operation
+    given: Given = field(init=False)  # the body of a POST or PATCH, the query of other methods
 
     async def open_campaign(self) -> Campaign:
         """Return the campaign that the call is about."""
