@@ -34,36 +34,18 @@ _ADMIN = frozenset({"admin", "ask", "tell", "read"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What is known of a key. The secret is not kept, only its hash.
+    """What is known of a key. The secret is not kept, only its hash."""
 
-    Attributes
-    ----------
-    id : str
-        The part of the token that is not secret.
-    scopes : frozenset of str
-        What it was created for; see :data:`SCOPES`.
-    campaigns : frozenset of str or None
-        The campaigns it is for; None for all, future ones included.
-    note : str
-        A description, such as "nightly job".
-    created, expires, revoked : datetime or None
-        When it was created, when it expires, and when it was revoked.
-    by, revoked_by : str
-        Who created and who revoked it.
-    replaces : str
-        The key that it was rotated from.
-    """
-
-    id: str
-    scopes: frozenset[str]
-    campaigns: frozenset[str] | None = None
-    note: str = ""
+    id: str  # the part of the token that is not secret
+    scopes: frozenset[str]  # what it was created for; see SCOPES
+    campaigns: frozenset[str] | None = None  # that it is for; None for all, future ones included
+    note: str = ""  # such as "nightly job"
     created: datetime | None = None
     expires: datetime | None = None
     revoked: datetime | None = None
-    by: str = ""
+    by: str = ""  # who created it
     revoked_by: str = ""
-    replaces: str = ""
+    replaces: str = ""  # the key that it was rotated from
 
     def allows(self, scope: str, campaign: str | None = None) -> bool:
         """Tell whether it may do something, in a campaign if one is named.

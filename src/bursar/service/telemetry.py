@@ -52,14 +52,7 @@ _MONEY_GAUGES = {  # help, and labels beside the campaign
 class Metrics:
     """What Prometheus reads: counters and times of this process, and the money of all campaigns.
 
-    Attributes
-    ----------
-    asks, outcomes : dict of Counter
-        Asks by result and outcomes by kind; the code of the error if they were refused.
-    commit_seconds, batch_size, sync_seconds : Histogram
-        Duration and number of commands of a commit, and how long it takes to make a row durable.
-    mismatches, violations : Counter
-        Logs and choices that could not be reproduced, and sums that did not add up.
+    An ask or outcome that was refused is counted by the code of its error.
     """
 
     def __init__(self, service: Service) -> None:
