@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from bursar.cli import campaign, keys, policies, replay, reproduce, simulate
 from bursar.cli.options import Storage
@@ -55,7 +56,7 @@ def _version(wanted: bool) -> None:
 def root(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """bursar: make the best use of a budget."""
@@ -63,35 +64,35 @@ def root(
 
 def serve(
     host: Annotated[
-        str, typer.Option(envvar="BURSAR_HOST", help="The address; by default only this machine.")
+        str, Option(envvar="BURSAR_HOST", help="The address; by default only this machine.")
     ] = "127.0.0.1",
     port: Annotated[
         int,
-        typer.Option(envvar="BURSAR_PORT", min=0, max=65535, help="The port; 0 for any free one."),
+        Option(envvar="BURSAR_PORT", min=0, max=65535, help="The port; 0 for any free one."),
     ] = 8321,
     storage: Storage = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             envvar="BURSAR_ALLOW_HOST",
             help="A host name that requests may use, as in bursar.example; repeat for more.",
         ),
     ] = None,
     log_level: Annotated[
-        str, typer.Option(envvar="BURSAR_LOG_LEVEL", help="debug, info, warning or error.")
+        str, Option(envvar="BURSAR_LOG_LEVEL", help="debug, info, warning or error.")
     ] = "info",
     reports: Annotated[
-        Path | None, typer.Option(help="A folder with reports of bursar reproduce to show.")
+        Path | None, Option(help="A folder with reports of bursar reproduce to show.")
     ] = None,
     rate: Annotated[
-        float, typer.Option(min=0, help="Requests per second and key; 0 for no limit.")
+        float, Option(min=0, help="Requests per second and key; 0 for no limit.")
     ] = 0.0,
     secure_cookies: Annotated[
         bool,
-        typer.Option("--secure-cookies", help="Send cookies over HTTPS only, as behind a proxy."),
+        Option("--secure-cookies", help="Send cookies over HTTPS only, as behind a proxy."),
     ] = False,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Serve simulated campaigns, to try the dashboard.")
+        bool, Option("--demo", help="Serve simulated campaigns, to try the dashboard.")
     ] = False,
 ) -> None:
     """Serve campaigns over HTTP; Ctrl-C or SIGTERM completes pending requests, then stops."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from bursar.campaign.config import DEFAULT_POLICY, RULES
 from bursar.cli.options import (
@@ -29,7 +30,6 @@ from bursar.cli.options import (
     storage_url,
 )
 from bursar.cli.output import (
-    print_json,
     print_result,
     show_arms,
     show_campaign,
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from bursar.campaign import ArmView, Campaign, Decision, Explanation, Forecast
     from bursar.ledger.event import Event
 
-Name = Annotated[str, typer.Argument(help="The name of the campaign.")]
-Id = Annotated[str, typer.Argument(metavar="DECISION", help="The id that ask printed.")]
-Key = Annotated[str, typer.Argument(metavar="ARM", help="The arm.")]
-Cost = Annotated[str | None, typer.Option(help="The cost, as in 0.0031.")]
-Reward = Annotated[float | None, typer.Option(help="The reward; it may be reported later.")]
-Reason = Annotated[str, typer.Option(help="The reason, for the log.")]
+Name = Annotated[str, Argument(help="The name of the campaign.")]
+Id = Annotated[str, Argument(metavar="DECISION", help="The id that ask printed.")]
+Key = Annotated[str, Argument(metavar="ARM", help="The arm.")]
+Cost = Annotated[str | None, Option(help="The cost, as in 0.0031.")]
+Reward = Annotated[float | None, Option(help="The reward; it may be reported later.")]
+Reason = Annotated[str, Option(help="The reason, for the log.")]
 IfVersion = Annotated[
-    int | None, typer.Option(help="Refuse the change if the campaign is no longer at this version.")
+    int | None, Option(help="Refuse the change if the campaign is no longer at this version.")
 ]
 
 app = typer.Typer(
@@ -98,7 +98,7 @@ def _add_rules(command: Callable[..., None]) -> Callable[..., None]:
         inspect.Parameter(
             rule.name, inspect.Parameter.KEYWORD_ONLY, default=rule.default,
             annotation=Annotated[
-                rule.type | None if rule.optional else rule.type, typer.Option(help=rule.help)
+                rule.type | None if rule.optional else rule.type, Option(help=rule.help)
             ],
         )
         for rule in RULES.values()
@@ -110,21 +110,21 @@ def _add_rules(command: Callable[..., None]) -> Callable[..., None]:
 @_add_rules
 def create(
     name: Name,
-    budget: Annotated[str, typer.Option(help="The total budget, as in 25.00.")],
+    budget: Annotated[str, Option(help="The total budget, as in 25.00.")],
     arm: Annotated[
         list[str],
-        typer.Option(help="An arm and its maximum cost, as in small=0.004; repeat for more."),
+        Option(help="An arm and its maximum cost, as in small=0.004; repeat for more."),
     ],
-    policy: Annotated[str, typer.Option(help="The slug of the policy.")] = DEFAULT_POLICY,
+    policy: Annotated[str, Option(help="The slug of the policy.")] = DEFAULT_POLICY,
     reward_range: Annotated[
-        str, typer.Option(help="The least and greatest reward of a decision.")
+        str, Option(help="The least and greatest reward of a decision.")
     ] = "0,1",
     cap: Annotated[
         list[str] | None,
-        typer.Option(help="A cap, as in day=5.00 (UTC) or arm:large=10.00; repeat for more."),
+        Option(help="A cap, as in day=5.00 (UTC) or arm:large=10.00; repeat for more."),
     ] = None,
-    currency: Annotated[str, typer.Option(help="The currency to display, as in EUR.")] = "",
-    exponent: Annotated[int, typer.Option(help="The number of decimals of an amount.")] = 6,
+    currency: Annotated[str, Option(help="The currency to display, as in EUR.")] = "",
+    exponent: Annotated[int, Option(help="The number of decimals of an amount.")] = 6,
     *,
     storage: Storage = None,
     as_json: AsJSON = False,
@@ -157,14 +157,14 @@ def show(campaign: Campaign) -> None:
 def ask(
     campaign: Campaign,
     n: Annotated[
-        int | None, typer.Option("--n", min=1, help="The number of decisions; 1 by default.")
+        int | None, Option("--n", min=1, help="The number of decisions; 1 by default.")
     ] = None,
     decision: Annotated[
         str | None,
-        typer.Option("--id", help="Your own id; asking again returns the same decision."),
+        Option("--id", help="Your own id; asking again returns the same decision."),
     ] = None,
     among: Annotated[
-        list[str] | None, typer.Option(help="Choose only this arm; repeat the option for more.")
+        list[str] | None, Option(help="Choose only this arm; repeat the option for more.")
     ] = None,
 ) -> Decision | list[Decision]:
     """Ask which arm to play and print id, arm and hold, separated by tabs.
@@ -190,11 +190,11 @@ def tell(
     cost: Cost = None,
     reward: Reward = None,
     report: Annotated[
-        str | None, typer.Option(help="Your own id of this report, so that you can repeat it.")
+        str | None, Option(help="Your own id of this report, so that you can repeat it.")
     ] = None,
     rounding: Annotated[
         str | None,
-        typer.Option(help="How to round a cost with too many decimals: up, down or nearest."),
+        Option(help="How to round a cost with too many decimals: up, down or nearest."),
     ] = None,
 ) -> Decision:
     """Report the cost and the reward of a decision, together or in two calls."""
@@ -239,7 +239,7 @@ def forecast(
     campaign: Campaign,
     days: Annotated[
         float | None,
-        typer.Option(help="The number of days to look ahead; by default until no arm fits."),
+        Option(help="The number of days to look ahead; by default until no arm fits."),
     ] = None,
 ) -> Forecast:
     """Estimate plays, reward and the date when no arm will fit any more."""
@@ -257,7 +257,7 @@ def expire(campaign: Campaign) -> tuple[dict[str, int], str]:
 def arm_add(
     campaign: Campaign,
     key: Key,
-    max_cost: Annotated[str, typer.Argument(help="The maximum cost of a play.")],
+    max_cost: Annotated[str, Argument(help="The maximum cost of a play.")],
     by: By = "",
 ) -> None:
     """Add an arm; what was learned about the others stays."""
@@ -285,7 +285,7 @@ def arm_retire(campaign: Campaign, key: Key, by: By = "") -> None:
 @_command()
 def budget(
     campaign: Campaign,
-    amount: Annotated[str, typer.Argument(help="The new total budget.")],
+    amount: Annotated[str, Argument(help="The new total budget.")],
     if_version: IfVersion = None,
     by: By = "",
 ) -> None:
@@ -296,8 +296,8 @@ def budget(
 @_command()
 def cap(
     campaign: Campaign,
-    scope: Annotated[str, typer.Argument(help="day (UTC) or arm:KEY.")],
-    amount: Annotated[str, typer.Argument(help="The most that may be spent there, or none.")],
+    scope: Annotated[str, Argument(help="day (UTC) or arm:KEY.")],
+    amount: Annotated[str, Argument(help="The most that may be spent there, or none.")],
     if_version: IfVersion = None,
     by: By = "",
 ) -> None:
@@ -332,7 +332,7 @@ def close(campaign: Campaign, by: By = "") -> None:
 @_command()
 def reconcile(
     campaign: Campaign,
-    gap: Annotated[str, typer.Argument(help="The amount spent since the backup; 0 if none.")],
+    gap: Annotated[str, Argument(help="The amount spent since the backup; 0 if none.")],
     by: By = "",
 ) -> None:
     """After a restore: record what was spent since the backup, and grant asks again."""
@@ -355,10 +355,10 @@ def _show_events(events: Iterable[Event], as_json: bool) -> None:
 @_command(_show_events)
 def events(
     campaign: Campaign,
-    after: Annotated[int, typer.Option(min=0, help="Only events after this number.")] = 0,
-    limit: Annotated[int | None, typer.Option(min=1, help="The maximum number of events.")] = None,
+    after: Annotated[int, Option(min=0, help="Only events after this number.")] = 0,
+    limit: Annotated[int | None, Option(min=1, help="The maximum number of events.")] = None,
     kind: Annotated[
-        list[str] | None, typer.Option(help="Only events of this kind; repeat for more.")
+        list[str] | None, Option(help="Only events of this kind; repeat for more.")
     ] = None,
 ) -> Iterable[Event]:
     """Print the events in order; --json prints one JSON object per line. Amounts are in units."""
@@ -367,11 +367,9 @@ def events(
 
 @app.command()
 def verify(
-    name: Annotated[
-        str | None, typer.Argument(help="The name of the campaign; all by default.")
-    ] = None,
+    name: Annotated[str | None, Argument(help="The name of the campaign; all by default.")] = None,
     choices: Annotated[
-        bool, typer.Option("--choices", help="Also repeat and compare every choice.")
+        bool, Option("--choices", help="Also repeat and compare every choice.")
     ] = False,
     storage: Storage = None,
     as_json: AsJSON = False,
@@ -380,20 +378,19 @@ def verify(
     with open_store_option(storage) as store:
         names = store.names() if name is None else [name]
         found = {one: load_campaign(one, store).verify(choices=choices) for one in names}
-    if as_json:
-        print_json({one: view.as_dict() for one, view in found.items()})
-        return
-    for one, view in found.items():
-        what = "events and choices" if choices else "events"
-        typer.echo(
-            f"{one}: {view.events:,} {what} verified; spent {view.spent:f}, held {view.held:f},"
-            f" last hash {view.hash}"
-        )
+    what = "events and choices" if choices else "events"
+    lines = [
+        f"{one}: {view.events:,} {what} verified; spent {view.spent:f}, held {view.held:f},"
+        f" last hash {view.hash}"
+        for one, view in found.items()
+    ]
+    facts = {one: view.as_dict() for one, view in found.items()}
+    print_result((facts, "\n".join(lines)), as_json)
 
 
 @app.command()
 def backup(
-    target: Annotated[Path, typer.Argument(help="The new file; it must not exist yet.")],
+    target: Annotated[Path, Argument(help="The new file; it must not exist yet.")],
     storage: Storage = None,
     as_json: AsJSON = False,
 ) -> None:
@@ -408,9 +405,9 @@ def backup(
 
 @app.command()
 def restore(
-    source: Annotated[Path, typer.Argument(help="The backup.")],
+    source: Annotated[Path, Argument(help="The backup.")],
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace an existing ledger; a copy of it is kept.")
+        bool, Option("--replace", help="Replace an existing ledger; a copy of it is kept.")
     ] = False,
     storage: Storage = None,
     as_json: AsJSON = False,
@@ -440,9 +437,9 @@ def _ledger_file(url: str) -> Path:
 @_command(print_result)
 def export(
     campaign: Campaign,
-    target: Annotated[Path, typer.Argument(help="The file to write: .parquet or .csv.")],
+    target: Annotated[Path, Argument(help="The file to write: .parquet or .csv.")],
     raw: Annotated[
-        bool, typer.Option("--events", help="Write the raw events instead of the decisions.")
+        bool, Option("--events", help="Write the raw events instead of the decisions.")
     ] = False,
 ) -> tuple[dict[str, Any], str]:
     """Write the decisions with propensities, costs and rewards to a file for bursar replay."""

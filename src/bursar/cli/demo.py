@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import closing, suppress
 from decimal import Decimal
-from typing import Any, NamedTuple
+from importlib.resources import files
+from typing import Any
+
+import msgspec.toml
+from msgspec import Struct
 
 from bursar.campaign import Campaign, Decision
 from bursar.campaign.commands import ask_command, tell_command
@@ -29,28 +32,25 @@ _BATCH = 10  # asks of those hours that share a commit
 _TOP_UP_SECONDS = 20.0  # between the end of a budget and its rise
 
 
-class _DemoArm(NamedTuple):
-    """What the policy has to find out about an arm, and the maximum cost that it knows."""
-
+class _DemoArm(Struct, frozen=True):
     mean_cost: float
     max_cost: str
-    success: float  # probability
+    success: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class DemoCampaign:
-    """A campaign and the true costs and rewards of its arms."""
+class DemoCampaign(Struct, frozen=True):
+    """A campaign of ``demo.toml`` and the true costs and rewards of its arms."""
 
     name: str
     budget: str
     currency: str
     exponent: int
     policy: str
-    arms: Mapping[str, _DemoArm]
-    pace: float  # asks per second
-    delay: tuple[float, float]  # seconds until a late reward
-    history: int  # asks before the start
-    rules: Mapping[str, Any]
+    arms: dict[str, _DemoArm]
+    pace: float
+    delay: tuple[float, float]
+    history: int
+    rules: dict[str, Any]
 
     def draw_cost(self, arm: str, rng: random.Random) -> str:
         """Return the cost of a play."""
@@ -66,27 +66,9 @@ class DemoCampaign:
         return float(rng.random() < self.arms[arm].success)
 
 
-_CAMPAIGNS = (
-    DemoCampaign(
-        name="assistant", budget="12.00", currency="USD", exponent=6,
-        policy="omega-star-ucb:rho=0.25",
-        arms={
-            "tiny": _DemoArm(0.0006, "0.003", 0.12), "small": _DemoArm(0.0018, "0.008", 0.74),
-            "medium": _DemoArm(0.0065, "0.03", 0.84), "large": _DemoArm(0.021, "0.09", 0.91),
-            "thinking": _DemoArm(0.046, "0.2", 0.95),
-        },
-        pace=6.0, delay=(15.0, 60.0), history=1500, rules={"hold_ttl": 1800.0, "overruns": 0},
-    ),
-    DemoCampaign(
-        name="ads", budget="900.00", currency="EUR", exponent=2, policy="bts",
-        arms={
-            "search": _DemoArm(0.62, "0.95", 0.12), "video": _DemoArm(0.38, "0.60", 0.035),
-            "banner": _DemoArm(0.09, "0.15", 0.012), "social": _DemoArm(0.21, "0.40", 0.05),
-        },
-        pace=1.2, delay=(30.0, 120.0), history=400,
-        rules={"hold_ttl": 1800.0, "overruns": 0, "explore": 0.05},
-    ),
-)  # fmt: skip
+def _load_campaigns() -> list[DemoCampaign]:
+    text = files("bursar.cli").joinpath("demo.toml").read_text(encoding="utf-8")
+    return msgspec.toml.decode(text, type=dict[str, list[DemoCampaign]])["campaign"]
 
 
 class _ManualClock:
@@ -98,20 +80,17 @@ class _ManualClock:
     def wall(self) -> int:
         return self.now
 
-    def steady(self) -> int:
-        return self.now
-
-    def boot(self) -> str:
-        return ""  # the clock belongs to no machine
+    steady = wall
 
 
 class DemoSimulation:
     """The campaigns of a demo: their history, and the requests that continue it."""
 
     def __init__(self, storage: str, seed: int = 7) -> None:
-        _check_ledger(storage)
+        self._campaigns = _load_campaigns()
         self._rng = random.Random(seed)
-        for demo in _CAMPAIGNS:
+        _check_ledger(storage, {demo.name for demo in self._campaigns})
+        for demo in self._campaigns:
             self._create(demo, storage)
 
     def _create(self, demo: DemoCampaign, storage: str) -> None:
@@ -121,11 +100,9 @@ class DemoSimulation:
             demo.policy, storage=storage, currency=demo.currency, exponent=demo.exponent,
             clock=clock, **demo.rules,
         )  # fmt: skip
-        try:
+        with closing(campaign):
             if campaign.status().asks == 0:  # a given storage may have it already
                 self._simulate_history(demo, campaign, clock)
-        finally:
-            campaign.close()
 
     def _simulate_history(
         self, demo: DemoCampaign, campaign: Campaign, clock: _ManualClock
@@ -148,7 +125,7 @@ class DemoSimulation:
 
     async def run(self, service: Service) -> None:
         """Ask and tell until cancelled."""
-        await asyncio.gather(*(self._play(service, demo) for demo in _CAMPAIGNS))
+        await asyncio.gather(*(self._play(service, demo) for demo in self._campaigns))
 
     async def _play(self, service: Service, demo: DemoCampaign) -> None:
         answers: set[asyncio.Task[None]] = set()
@@ -182,33 +159,26 @@ class DemoSimulation:
             service.metrics.outcomes[outcome].inc()
 
         late = rng.random() < _LATE_SHARE
-        try:
+        with suppress(BursarError):  # voided by a visitor, or the server stops
             await report(cost, None if late else reward, "settled")
             if late:
                 await asyncio.sleep(rng.uniform(*demo.delay))
                 await report(None, reward, "rewarded")
-        except BursarError:
-            return  # voided by a visitor, or the server stops
 
     async def _top_up(self, service: Service, demo: DemoCampaign) -> None:
         campaign = await service.find_campaign(demo.name)
         more = (await service.run_in_thread(campaign.status)).budget + Decimal(demo.budget)
-        try:
+        with suppress(BursarError):
             await service.change(demo.name, campaign.set_budget, more, by="demo")
-        except BursarError:
-            return
 
 
-def _check_ledger(url: str) -> None:
+def _check_ledger(url: str, names: set[str]) -> None:
     """Raise InvalidInput for a ledger with other campaigns or keys: a demo needs no key."""
-    store = open_store(url)
-    try:
-        others = set(store.names()) - {demo.name for demo in _CAMPAIGNS}
+    with closing(open_store(url)) as store:
+        others = set(store.names()) - names
         if others or not Keys(store).is_empty():
             raise InvalidInput(
                 "a demo needs no key, so it must have its own ledger; this one contains"
                 f" {', '.join(sorted(others)[:3]) or 'keys'}. Omit --storage and BURSAR_STORAGE,"
                 " or give a new file"
             )
-    finally:
-        store.close()

@@ -6,14 +6,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from bursar.cli.options import AsJSON, By, Storage, open_store_option
-from bursar.cli.output import print_json, print_result, print_table
+from bursar.cli.output import print_json, print_result, print_rows
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
 
 app = typer.Typer(help="API keys of a service, and what each may do.", no_args_is_help=True)
-Id = Annotated[str, typer.Argument(metavar="KEY", help="The key's id, as list prints it.")]
+Id = Annotated[str, Argument(metavar="KEY", help="The key's id, as list prints it.")]
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -21,15 +22,15 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 def create(
     scope: Annotated[
         list[str],
-        typer.Option(help="ask, tell, read, admin, adjust, keys, or all; repeat for more."),
+        Option(help="ask, tell, read, admin, adjust, keys, or all; repeat for more."),
     ],
     campaign: Annotated[
         list[str] | None,
-        typer.Option(help="Limit the key to this campaign; repeat for more. All by default."),
+        Option(help="Limit the key to this campaign; repeat for more. All by default."),
     ] = None,
-    note: Annotated[str, typer.Option(help="A note, as in 'nightly job'.")] = "",
+    note: Annotated[str, Option(help="A note, as in 'nightly job'.")] = "",
     expires: Annotated[
-        str | None, typer.Option(help="Lifetime, as in 90d, 12h or 30m; unlimited by default.")
+        str | None, Option(help="Lifetime, as in 90d, 12h or 30m; unlimited by default.")
     ] = None,
     by: By = "",
     storage: Storage = None,
@@ -50,16 +51,16 @@ def list_(storage: Storage = None, as_json: AsJSON = False) -> None:
     """List all keys, including expired and revoked ones, without their tokens."""
     with open_store_option(storage) as store:
         rows = [key.as_dict() for key in _keys(store).list_all()]
-    if as_json:
-        print_json(rows)
-        return
     columns = ("id", "state", "scopes", "campaigns", "expires", "created", "note")
-    print_table(columns, map(_cells, rows), left=columns)
+    print_rows(rows, as_json, columns, _cells, left=columns)
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
     where = "all" if row["campaigns"] is None else " ".join(row["campaigns"])
-    times = (_format_time(row[name]) for name in ("expires", "created"))
+    times = (
+        "never" if row[name] is None else row[name][:16].replace("T", " ") + "Z"
+        for name in ("expires", "created")
+    )
     return [row["id"], row["state"], " ".join(row["scopes"]), where, *times, row["note"]]
 
 
@@ -75,7 +76,7 @@ def revoke(id: Id, by: By = "", storage: Storage = None, as_json: AsJSON = False
 def rotate(
     id: Id,
     grace: Annotated[
-        str, typer.Option(help="How long the old token remains valid: 1d, 2h, 30m, 0s.")
+        str, Option(help="How long the old token remains valid: 1d, 2h, 30m, 0s.")
     ] = "1d",
     by: By = "",
     storage: Storage = None,
@@ -124,7 +125,3 @@ def _parse_span(text: str) -> float:
     if len(number) > 8:
         raise InvalidInput(f"a time span may have up to 8 digits, got {text!r}")
     return float(int(number) * _UNITS[unit])
-
-
-def _format_time(iso: str | None) -> str:
-    return "never" if iso is None else iso[:16].replace("T", " ") + "Z"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from bursar.errors import InvalidInput, StorageUnavailable, UnknownCampaign, suggest
 from bursar.files import data_folder
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from bursar.campaign import Campaign
     from bursar.ledger import Store
 
-AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Seed = Annotated[int, typer.Option(min=0, help="Same seed, same output.")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores by default.")]
-Ads = Annotated[str | None, typer.Option("--data", help="The Facebook ads, for FB-Br and FB-Bt.")]
-By = Annotated[str, typer.Option(envvar="USER", help="The author of the change, for the log.")]
+AsJSON = Annotated[bool, Option("--json", help="Print JSON instead of a table.")]
+Seed = Annotated[int, Option(min=0, help="Same seed, same output.")]
+Jobs = Annotated[int | None, Option(min=1, help="Number of threads; all cores by default.")]
+Ads = Annotated[str | None, Option("--data", help="The Facebook ads, for FB-Br and FB-Bt.")]
+By = Annotated[str, Option(envvar="USER", help="The author of the change, for the log.")]
 Storage = Annotated[
     str | None,
-    typer.Option(
+    Option(
         envvar="BURSAR_STORAGE",
         help="sqlite:///file.db or postgresql://…; by default a file in your data folder.",
         show_default=False,

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+import bursar
 from bursar.formatting import to_plain
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bursar.campaign import ArmView, Campaign, Decision
-    from bursar.estimate import Estimate
+    from bursar.campaign import ArmView
 
 
 def console() -> Console:
@@ -84,12 +84,12 @@ _DECISION = (
 _MONEY = ("budget", "spent", "held", "available", "overrun")
 
 
-def decision_facts(decision: Decision) -> dict[str, Any]:
+def decision_facts(decision: bursar.Decision) -> dict[str, Any]:
     """Return a decision as data."""
     return {name: to_plain(getattr(decision, name)) for name in _DECISION}
 
 
-def campaign_facts(campaign: Campaign) -> dict[str, Any]:
+def campaign_facts(campaign: bursar.Campaign) -> dict[str, Any]:
     """Return a campaign as data, all of it from one state."""
     state = campaign.execute(lambda transaction: transaction.state)
     text = campaign.coin.text
@@ -118,7 +118,7 @@ def campaign_facts(campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def show_campaign(campaign: Campaign, as_json: bool) -> None:
+def show_campaign(campaign: bursar.Campaign, as_json: bool) -> None:
     """Print one campaign."""
     facts = campaign_facts(campaign)
     if as_json:
@@ -146,19 +146,18 @@ def show_campaign(campaign: Campaign, as_json: bool) -> None:
         typer.echo(f"alarm: {alarm}", err=True)
 
 
-def show_campaigns(campaigns: list[Campaign], as_json: bool) -> None:
+def show_campaigns(campaigns: list[bursar.Campaign], as_json: bool) -> None:
     """Print a row per campaign."""
-    rows = [campaign_facts(campaign) for campaign in campaigns]
-    if as_json:
-        print_json(rows)
-        return
     columns = ("name", "state", *_MONEY[:4], "currency", "open", "asks", "policy")
-    full = (row | {"policy": row["rules"]["policy"]} for row in rows)
-    cells = ((str(row[column]) for column in columns) for row in full)
-    print_table(columns, cells, left=("name", "state", "currency", "policy"))
+
+    def cells(row: dict[str, Any]) -> list[str]:
+        return [*(str(row[column]) for column in columns[:-1]), row["rules"]["policy"]]
+
+    left = ("name", "state", "currency", "policy")
+    print_rows([campaign_facts(one) for one in campaigns], as_json, columns, cells, left)
 
 
-def show_decisions(asked: Decision | list[Decision], as_json: bool) -> None:
+def show_decisions(asked: bursar.Decision | list[bursar.Decision], as_json: bool) -> None:
     """Print a line per decision with id, arm and hold, for shells to read."""
     every = asked if isinstance(asked, list) else [asked]
     rows = [decision_facts(one) for one in every]
@@ -166,7 +165,7 @@ def show_decisions(asked: Decision | list[Decision], as_json: bool) -> None:
     print_result((rows if every is asked else rows[0], "\n".join(lines)), as_json)
 
 
-def show_outcome(decision: Decision, as_json: bool) -> None:
+def show_outcome(decision: bursar.Decision, as_json: bool) -> None:
     """Print the outcome of a decision."""
     cost = "" if decision.cost is None else f" for {decision.cost:f}"
     reward = "" if decision.reward is None else f" {decision.reward:g}"
@@ -180,23 +179,21 @@ def show_outcome(decision: Decision, as_json: bool) -> None:
 
 def show_arms(arms: list[ArmView], as_json: bool) -> None:
     """Print a row per arm: its counts and money, and means with 95% intervals."""
-    if as_json:
-        print_json([arm.as_dict() for arm in arms])
-        return
     means = ("reward", "cost", "reward per cost")
     columns = ("arm", "state", "hold", "spent", "asks", "open", "plays", *means, "overruns")
-    print_table(columns, map(_arm_cells, arms), left=("arm", "state"))
+    rows = [arm.as_dict() for arm in arms]
+    print_rows(rows, as_json, columns, _arm_cells, left=("arm", "state"))
 
 
-def _arm_cells(arm: ArmView) -> list[str]:
-    counts = (f"{count:,}" for count in (arm.asks, arm.open, arm.plays))
-    estimates = (_format_estimate(one) for one in (arm.reward, arm.cost, arm.ratio))
-    hold, spent = (f"{amount:f}" for amount in (arm.hold, arm.spent))
-    return [arm.key, arm.state, hold, spent, *counts, *estimates, str(arm.overruns)]
+def _arm_cells(row: dict[str, Any]) -> list[str]:
+    texts = (row[name] for name in ("key", "state", "hold", "spent"))
+    counts = (f"{row[name]:,}" for name in ("asks", "open", "plays"))
+    estimates = (_format_estimate(row[name]) for name in ("reward", "cost", "ratio"))
+    return [*texts, *counts, *estimates, str(row["overruns"])]
 
 
-def _format_estimate(one: Estimate | None) -> str:
-    return "-" if one is None else f"{one.value:.4g} ({one.low:.4g} … {one.high:.4g})"
+def _format_estimate(one: dict[str, float] | None) -> str:
+    return "-" if one is None else "{value:.4g} ({low:.4g} … {high:.4g})".format(**one)
 
 
 def show_view(view: Any, as_json: bool) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import typer
+from typer import Argument
 
+import bursar
 from bursar.cli.options import AsJSON, interpret_kernels
 from bursar.cli.output import console, print_json, print_rows, print_table
 from bursar.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from bursar.policies import Policy
 
 _DRAWS = 1000
 _SET_LIMIT = 20  # arms of a round that the example can show
@@ -23,10 +21,8 @@ _N, _REWARDS, _COSTS = (50, 40, 10), (36, 12, 4), (25, 8, 5)
 
 def policies(as_json: AsJSON = False) -> None:
     """List every policy: slug, name, year, source, parameters and what it needs to know."""
-    from bursar.policies import POLICIES
-
     columns = ("slug", "name", "year", "parameters and defaults", "needs to know", "source")
-    rows = [policy_facts(cls) for cls in POLICIES.values()]
+    rows = [policy_facts(cls) for cls in bursar.POLICIES.values()]
     print_rows(rows, as_json, columns, _policy_cells, left=columns)
 
 
@@ -37,14 +33,12 @@ def _policy_cells(row: dict[str, Any]) -> list[str]:
 
 
 def policy(
-    slug: Annotated[str, typer.Argument(help="For example omega-star-ucb:rho=0.25")],
+    slug: Annotated[str, Argument(help="For example omega-star-ucb:rho=0.25")],
     as_json: AsJSON = False,
 ) -> None:
     """Show one policy: its formula, what it needs, and its index on an example of three arms."""
-    from bursar.policies import policy
-
     with interpret_kernels():
-        card = policy_card(policy(slug))
+        card = policy_card(bursar.policy(slug))
     if as_json:
         print_json(card)
         return
@@ -65,7 +59,7 @@ def policy(
     out.print(f"\n{example['verdict']}")
 
 
-def policy_facts(cls: type[Policy]) -> dict[str, Any]:
+def policy_facts(cls: type[bursar.Policy]) -> dict[str, Any]:
     """Return the row of a policy in the table of policies."""
     return {
         "slug": cls.name,
@@ -77,7 +71,7 @@ def policy_facts(cls: type[Policy]) -> dict[str, Any]:
     }
 
 
-def policy_card(policy: Policy) -> dict[str, Any]:
+def policy_card(policy: bursar.Policy) -> dict[str, Any]:
     """Return the description of one policy with an example of three arms."""
     facts = policy_facts(type(policy))
     if "min_cost" in policy.unmet_needs:
@@ -95,7 +89,7 @@ def policy_card(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _example(policy: Policy) -> dict[str, Any]:
+def _example(policy: bursar.Policy) -> dict[str, Any]:
     import numpy as np
 
     size = policy.round_size
@@ -139,7 +133,7 @@ def _verdict(shares: list[float]) -> str:
     return f"It draws: the last column is the share of {_DRAWS:,} draws."
 
 
-def _shares(policy: Policy, n: Any, rewards: Any, costs: Any, plays: int) -> list[float]:
+def _shares(policy: bursar.Policy, n: Any, rewards: Any, costs: Any, plays: int) -> list[float]:
     """Return how often each arm is chosen in repeated rounds from the example."""
     import numpy as np
 

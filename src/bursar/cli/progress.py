@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -36,34 +36,37 @@ class ProgressDisplay:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._began = self._printed = clock()
-        self._bar: Progress | None = None
-        self._task: Any = None
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        self._bar = Progress(
+            *columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+        )
 
     def __enter__(self) -> ProgressDisplay:
-        if sys.stderr.isatty():
-            columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._bar.start()
-            self._task = self._bar.add_task("compiling (first run only)", total=None)
+        self._bar.start()
+        self._task = self._bar.add_task("compiling (first run only)", total=None)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        self._bar.stop()
 
     def __call__(self, counts: CellCounts, unit: str) -> None:
         """Show the counts; ``unit`` is the setting of the finished unit, empty at the start."""
         if not unit:
-            self._announce(counts)
+            if self._bar.disable and counts.left:
+                typer.echo(
+                    f"{counts.left} units to compute, {counts.cached} cached, {counts.failed}"
+                    " failed earlier; compiling (first run only)",
+                    err=True,
+                )
             return
         if counts.done + counts.failed == 1:  # the time before it was spent compiling
             first = sum(sum(units) for units in counts.took.values())
             self._began = max(self._began, self._clock() - first)
         line = self.format_line(counts)
-        if self._bar is not None:
-            ended = counts.total - counts.left
-            self._bar.update(self._task, description=line, total=counts.total, completed=ended)
-        elif self._clock() - self._printed >= _LINE_SECONDS or not counts.left:
+        ended = counts.total - counts.left
+        self._bar.update(self._task, description=line, total=counts.total, completed=ended)
+        late = self._clock() - self._printed >= _LINE_SECONDS or not counts.left
+        if self._bar.disable and late:
             self._printed = self._clock()
             typer.echo(line, err=True)
 
@@ -77,14 +80,6 @@ class ProgressDisplay:
             f" ({counts.done} done, {counts.cached} cached, {counts.failed} failed),"
             f" {counts.plays / passed / 1e6:,.1f} million plays per second{left}"
         )
-
-    def _announce(self, counts: CellCounts) -> None:
-        if self._bar is None and counts.left:
-            typer.echo(
-                f"{counts.left} units to compute, {counts.cached} cached, {counts.failed} failed"
-                " earlier; compiling (first run only)",
-                err=True,
-            )
 
 
 @contextmanager

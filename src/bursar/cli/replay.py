@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from bursar.cli.options import AsJSON, Seed, parse_range
 from bursar.cli.output import console, print_json, print_table
@@ -19,38 +19,32 @@ if TYPE_CHECKING:
 
 
 def replay(
-    log: Annotated[Path, typer.Argument(help="The decisions, a .csv or .parquet file.")],
+    log: Annotated[Path, Argument(help="The decisions, a .csv or .parquet file.")],
     policy: Annotated[
         list[str],
-        typer.Option(help="The slug of a policy, or always:ARM; repeat the option for more."),
+        Option(help="The slug of a policy, or always:ARM; repeat the option for more."),
     ],
     budget: Annotated[
-        float | None, typer.Option(help="The budget of each policy; by default what the log spent.")
+        float | None, Option(help="The budget of each policy; by default what the log spent.")
     ] = None,
     arm: Annotated[
-        list[str] | None, typer.Option(help="Compare only these arms; repeat the option for more.")
+        list[str] | None, Option(help="Compare only these arms; repeat the option for more.")
     ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(help="The name of a column in the file, as in arm=variant."),
+        Option(help="The name of a column in the file, as in arm=variant."),
     ] = None,
     resamples: Annotated[
-        int, typer.Option(min=20, help="Number of resampled logs for the intervals.")
+        int, Option(min=20, help="Number of resampled logs for the intervals.")
     ] = 200,
-    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    level: Annotated[float, Option(help="The level of the intervals.")] = 0.95,
     seed: Seed = 0,
-    reward_range: Annotated[
-        str | None, typer.Option(help="As in 0,1; by default from the log.")
-    ] = None,
-    cost_range: Annotated[
-        str | None, typer.Option(help="As in 0,0.05; by default from the log.")
-    ] = None,
+    reward_range: Annotated[str | None, Option(help="As in 0,1; by default from the log.")] = None,
+    cost_range: Annotated[str | None, Option(help="As in 0,0.05; by default from the log.")] = None,
     min_cost: Annotated[
-        float | None, typer.Option(help="Lower bound on mean cost (required by some policies).")
+        float | None, Option(help="Lower bound on mean cost (required by some policies).")
     ] = None,
-    clip: Annotated[
-        float | None, typer.Option(help="Raise smaller propensities to this value.")
-    ] = None,
+    clip: Annotated[float | None, Option(help="Raise smaller propensities to this value.")] = None,
     as_json: AsJSON = False,
 ) -> None:
     """Estimate the reward of other policies from the log of a campaign, if it allows that."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from bursar.cli.options import Ads, AsJSON, Jobs, Seed, expand_options
 from bursar.cli.output import console, print_json, print_table
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from bursar.experiments.runner import Engine, RunPlan
     from bursar.simulation.result import Result
 
-Times = Annotated[int | None, typer.Option(min=1, help="Games of each policy on each setting.")]
+Times = Annotated[int | None, Option(min=1, help="Games of each policy on each setting.")]
 
 _NO_ADS = "FB-Br and FB-Bt are left out; to include them, give the Facebook ads with --data"
 _AD_POLICIES = (
@@ -44,23 +45,21 @@ class RunOptions:
 
     jobs: Jobs = None
     dask: Annotated[
-        str | None, typer.Option(help="The address of a Dask scheduler whose workers compute.")
+        str | None, Option(help="The address of a Dask scheduler whose workers compute.")
     ] = None
-    out: Annotated[
-        Path | None, typer.Option(help="Results folder; bursar-results/NAME by default.")
-    ] = None
+    out: Annotated[Path | None, Option(help="Results folder; bursar-results/NAME by default.")] = (
+        None
+    )
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Print what would run and how long it would take, then stop."
-        ),
+        Option("--dry-run", help="Print what would run and how long it would take, then stop."),
     ] = False
     rerun_failed: Annotated[
-        bool, typer.Option("--rerun-failed", help="Repeat units that failed earlier.")
+        bool, Option("--rerun-failed", help="Repeat units that failed earlier.")
     ] = False
-    force: Annotated[
-        bool, typer.Option("--force", help="Ignore the cache and recompute everything.")
-    ] = False
+    force: Annotated[bool, Option("--force", help="Ignore the cache and recompute everything.")] = (
+        False
+    )
     as_json: AsJSON = False
 
     def make_engine(self) -> Engine:
@@ -91,26 +90,24 @@ def _add_run_options(command: Callable[..., None]) -> Callable[..., None]:
 @_add_run_options
 def reproduce(
     quick: Annotated[
-        bool, typer.Option("--quick", help="The main policies, 30 repetitions; the default.")
+        bool, Option("--quick", help="The main policies, 30 repetitions; the default.")
     ] = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="All 24 configurations, 100 repetitions.")
-    ] = False,
+    full: Annotated[bool, Option("--full", help="All 24 configurations, 100 repetitions.")] = False,
     all_policies: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--all-policies", help="With --full: also the policies that the paper does not play."
         ),
     ] = False,
     changing: Annotated[
-        bool, typer.Option("--changing", help="Nonstationary settings instead of the paper's.")
+        bool, Option("--changing", help="Nonstationary settings instead of the paper's.")
     ] = False,
     less_regret: Annotated[
         bool,
-        typer.Option("--less-regret", help="Compare pooled-gittins with the paper's best policy."),
+        Option("--less-regret", help="Compare pooled-gittins with the paper's best policy."),
     ] = False,
     families: Annotated[
-        bool, typer.Option("--families", help="The same comparison on other families of problems.")
+        bool, Option("--families", help="The same comparison on other families of problems.")
     ] = False,
     data: Ads = None,
     repetitions: Times = None,
@@ -170,37 +167,33 @@ def _find_ads(data: str | None) -> str | None:
 
 @_add_run_options
 def run(
-    file: Annotated[Path | None, typer.Argument(help="An experiment as TOML.")] = None,
-    ads: Annotated[str | None, typer.Option(help="Your own ad export, instead of FILE.")] = None,
-    group: Annotated[
-        str, typer.Option(help="Columns that separate campaigns, as in campaign,age.")
-    ] = "",
-    arm: Annotated[
-        str, typer.Option(help="Columns that name an arm; by default each row is one.")
-    ] = "",
-    clicks: Annotated[str, typer.Option(help="The column with the clicks.")] = "clicks",
-    cost: Annotated[str, typer.Option(help="The column with the amount spent.")] = "cost",
-    reward: Annotated[str, typer.Option(help="The column with the reward.")] = "reward",
-    budget: Annotated[float | None, typer.Option(help="The budget of each campaign.")] = None,
+    file: Annotated[Path | None, Argument(help="An experiment as TOML.")] = None,
+    ads: Annotated[str | None, Option(help="Your own ad export, instead of FILE.")] = None,
+    group: Annotated[str, Option(help="Columns that separate campaigns, as in campaign,age.")] = "",
+    arm: Annotated[str, Option(help="Columns that name an arm; by default each row is one.")] = "",
+    clicks: Annotated[str, Option(help="The column with the clicks.")] = "clicks",
+    cost: Annotated[str, Option(help="The column with the amount spent.")] = "cost",
+    reward: Annotated[str, Option(help="The column with the reward.")] = "reward",
+    budget: Annotated[float | None, Option(help="The budget of each campaign.")] = None,
     decimal: Annotated[
         str | None,
-        typer.Option(help="The decimal separator of the export, if it is ambiguous: . or ,"),
+        Option(help="The decimal separator of the export, if it is ambiguous: . or ,"),
     ] = None,
     money: Annotated[
-        bool, typer.Option("--money", help="Rewards are amounts of money, not counts.")
+        bool, Option("--money", help="Rewards are amounts of money, not counts.")
     ] = False,
     blank_is_zero: Annotated[
-        bool, typer.Option("--blank-is-zero", help="Read empty numbers in the export as 0.")
+        bool, Option("--blank-is-zero", help="Read empty numbers in the export as 0.")
     ] = False,
     prize: Annotated[
-        str | None, typer.Option(help="The value of one success: a number, or largest.")
+        str | None, Option(help="The value of one success: a number, or largest.")
     ] = None,
-    model: Annotated[str, typer.Option(help="How costs vary: bernoulli or beta.")] = "bernoulli",
+    model: Annotated[str, Option(help="How costs vary: bernoulli or beta.")] = "bernoulli",
     policy: Annotated[
-        list[str] | None, typer.Option(help="The slug of a policy; repeat the option for more.")
+        list[str] | None, Option(help="The slug of a policy; repeat the option for more.")
     ] = None,
     repetitions: Times = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same output.")] = None,
+    seed: Annotated[int | None, Option(min=0, help="Same seed, same output.")] = None,
     **options: Any,
 ) -> None:
     """Run an experiment of your own: a TOML file, or your ad export with --ads."""
@@ -310,7 +303,13 @@ def _run_experiment(
     with interruptible() as stop, ProgressDisplay() as watch:
         outcome = run(what, folder, engine=engine, plan=plan, stop=stop, progress=watch)
         if stop() and not outcome.is_complete:
-            _exit_interrupted(outcome)
+            stored, total = outcome.counts.total - outcome.counts.left, outcome.counts.total
+            typer.echo(
+                f"stopped: {stored} of {total} units are stored;"
+                " run the same command again to continue",
+                err=True,
+            )
+            raise typer.Exit(130)
     command = shlex.join(["bursar", *sys.argv[1:]])
     workers = f"Dask at {options.dask}" if options.dask else f"{options.workers} threads"
     record = report.RunRecord(command, started, clock, workers)
@@ -348,16 +347,6 @@ def _show_plan(what: Experiment, plan: RunPlan, options: RunOptions) -> None:
     out.print(f"to compute: {missing}, cached: {cached}, failed earlier: {failed}")
     time_needed = f"{format_elapsed(wall)} on {options.workers} cores"
     out.print(f"takes about {time_needed}; nothing was run")
-
-
-def _exit_interrupted(outcome: ExperimentRun) -> None:
-    counts = outcome.counts
-    typer.echo(
-        f"stopped: {counts.total - counts.left} of {counts.total} units are stored;"
-        " run the same command again to continue",
-        err=True,
-    )
-    raise typer.Exit(130)
 
 
 def _show_results(
@@ -406,17 +395,15 @@ def _show_shares(result: Result) -> None:
 
 
 def compare(
-    one: Annotated[Path, typer.Argument(help="A results folder.")],
-    other: Annotated[Path, typer.Argument(help="Another results folder.")],
+    one: Annotated[Path, Argument(help="A results folder.")],
+    other: Annotated[Path, Argument(help="Another results folder.")],
     as_json: AsJSON = False,
 ) -> None:
     """Show two results folders side by side: regret, failures, claims, and how they were made."""
     compare_results = import_extra("bursar.paper.analysis.compare").compare_results
     first, second = _read_result(one), _read_result(other)
     rows = list(compare_results(first, second))
-    claims = _compare_claims(
-        _read_json(one, "claims.json", []), _read_json(other, "claims.json", [])
-    )
+    claims = _compare_claims(one, other)
     made = [_read_json(folder, "run.json", {}).get("run", {}) for folder in (one, other)]
     if as_json:
         print_json({"folders": [str(one), str(other)], "rows": rows, "claims": claims,
@@ -451,9 +438,11 @@ def _show_unshared(out: Any, first: Result, second: Result) -> None:
                 out.print(f"{kind} only in {words}: {', '.join(more)}")
 
 
-def _compare_claims(one: list[Any], other: list[Any]) -> list[dict[str, str]]:
-    before = {claim["id"]: claim["verdict"] for claim in one}
-    after = {claim["id"]: claim["verdict"] for claim in other}
+def _compare_claims(one: Path, other: Path) -> list[dict[str, str]]:
+    before, after = (
+        {claim["id"]: claim["verdict"] for claim in _read_json(folder, "claims.json", [])}
+        for folder in (one, other)
+    )
     return [
         {"id": key, "a": before.get(key, "not there"), "b": after.get(key, "not there")}
         for key in before | after

@@ -128,7 +128,7 @@ async def _serve(
         close_slow_connections(server.server_state.connections),
         *([] if simulation is None else [simulation.run(service)]),
     ]
-    tasks = [_start_task(job) for job in jobs]
+    tasks = [asyncio.create_task(_log_failure(job)) for job in jobs]
     try:
         await server.serve(sockets=[listener])
     finally:
@@ -137,15 +137,11 @@ async def _serve(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _start_task(job: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    task = asyncio.get_running_loop().create_task(job)
-    task.add_done_callback(_log_failure)
-    return task
-
-
-def _log_failure(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
-        _LOG.error("a background task of the service failed", exc_info=error)
+async def _log_failure(job: Coroutine[Any, Any, None]) -> None:
+    try:
+        await job
+    except Exception:
+        _LOG.exception("a background task of the service failed")
 
 
 # address

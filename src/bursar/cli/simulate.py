@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
+import bursar
 from bursar.cli.options import Ads, AsJSON, Jobs, Seed
 from bursar.cli.output import console, print_json, print_rows, print_table
 from bursar.errors import InvalidInput
@@ -15,10 +17,9 @@ from bursar.extras import import_extra
 from bursar.simulation import BUDGET_PLAYS
 
 if TYPE_CHECKING:
-    from bursar.settings import Setting
-    from bursar.simulation.result import Plan, Result
+    from bursar.simulation.result import Plan
 
-Repetitions = Annotated[int, typer.Option(min=1, help="Games of each policy.")]
+Repetitions = Annotated[int, Option(min=1, help="Games of each policy.")]
 
 _DEMO_POLICIES = (
     "omega-star-ucb:rho=0.25", "omega-ucb:rho=1", "bts", "ucb-sc-plus", "m-ucb", "b-greedy",
@@ -28,19 +29,17 @@ _PAPER_SIZE = (545, 19)  # ads and campaigns of the paper's file
 
 
 def simulate(
-    setting: Annotated[str, typer.Argument(help="For example S-Br-10; see bursar settings.")],
-    policy: Annotated[
-        list[str], typer.Option(help="The slug of a policy; repeat the option for more.")
-    ],
+    setting: Annotated[str, Argument(help="For example S-Br-10; see bursar settings.")],
+    policy: Annotated[list[str], Option(help="The slug of a policy; repeat the option for more.")],
     repetitions: Repetitions = 100,
     budget_plays: Annotated[
-        float, typer.Option(help="The budget, in plays of the cheapest arm.")
+        float, Option(help="The budget, in plays of the cheapest arm.")
     ] = BUDGET_PLAYS,
     data: Ads = None,
     seed: Seed = 0,
     jobs: Jobs = None,
-    out: Annotated[Path | None, typer.Option(help="Write every game to this Parquet file.")] = None,
-    by_problem: Annotated[bool, typer.Option(help="Also print a row per ad campaign.")] = False,
+    out: Annotated[Path | None, Option(help="Write every game to this Parquet file.")] = None,
+    by_problem: Annotated[bool, Option(help="Also print a row per ad campaign.")] = False,
     as_json: AsJSON = False,
 ) -> None:
     """Play policies on a setting of the paper and print their regret."""
@@ -55,12 +54,7 @@ def simulate(
     if arrow is not None:
         arrow.write(result, out)
         typer.echo(f"wrote {out}", err=True)
-    if as_json:
-        rows = result.summary(by_problem)
-        names = result.settings[0] if len(result.settings) == 1 else list(result.settings)
-        print_json({"setting": names, "repetitions": todo.repetitions, "rows": rows})
-    else:
-        _show_regret(result, by_problem)
+    _show_regret(result, todo.repetitions, by_problem, as_json)
     if not whole:
         raise typer.Exit(130)
 
@@ -68,9 +62,9 @@ def simulate(
 def demo(
     repetitions: Repetitions = 20,
     seed: Seed = 0,
-    picture: Annotated[
-        Path, typer.Option(help="The file for the picture: .png, .svg or .pdf.")
-    ] = Path("bursar-demo.png"),
+    picture: Annotated[Path, Option(help="The file for the picture: .png, .svg or .pdf.")] = Path(
+        "bursar-demo.png"
+    ),
     as_json: AsJSON = False,
 ) -> None:
     """Compare a few policies on the paper's smallest setting: a table and a picture."""
@@ -81,25 +75,23 @@ def demo(
         raise InvalidInput(f"--picture must be in a folder that exists, got {picture}")
     todo = plan(_DEMO_POLICIES, "S-Br-10", repetitions, seed=seed)
     result, whole = _play(todo, None)
-    if as_json:
-        print_json({"setting": "S-Br-10", "repetitions": repetitions, "rows": result.summary()})
-    else:
+    if not as_json:
         console().print(
             f"S-Br-10: ten arms with random rewards and costs of 0 or 1, {repetitions} problems,\n"
             "a budget of 150,000 plays of the cheapest arm each.\n"
             "Regret is the reward lost compared with always playing the best arm.\n"
         )
-        _show_regret(result, by_problem=False)
+    _show_regret(result, repetitions, False, as_json)
     result.plot(intervals=False).savefig(picture, dpi=120)
     typer.echo(f"\nThe curves are in {picture}", err=as_json)
     if not whole:
         raise typer.Exit(130)
 
 
-def _play(todo: Plan, jobs: int | None) -> tuple[Result, bool]:
+def _play(todo: Plan, jobs: int | None) -> tuple[bursar.Result, bool]:
     """Play a plan behind a progress bar; Ctrl-C keeps the repetitions that are done."""
     from bursar.cli.progress import progress_bar
-    from bursar.simulation.result import CellGames, Result
+    from bursar.simulation.result import CellGames
     from bursar.simulation.simulate import play_cells
 
     done: list[CellGames] = []
@@ -117,13 +109,18 @@ def _play(todo: Plan, jobs: int | None) -> tuple[Result, bool]:
         typer.echo(f"stopped: {len(done)} of {todo.repetitions} repetitions are done", err=True)
         if not done:
             sys.exit(130)
-    return Result.of(todo, done), whole
+    return bursar.Result.of(todo, done), whole
 
 
-def _show_regret(result: Result, by_problem: bool) -> None:
+def _show_regret(result: bursar.Result, repetitions: int, by_problem: bool, as_json: bool) -> None:
     """Print a row per policy at the end of the budget, smallest regret first."""
+    rows = result.summary(by_problem)
+    if as_json:
+        names = result.settings[0] if len(result.settings) == 1 else list(result.settings)
+        print_json({"setting": names, "repetitions": repetitions, "rows": rows})
+        return
     last = float(result.shares[-1])
-    rows = [row for row in result.summary(by_problem) if row["budget_share"] == last]
+    rows = [row for row in rows if row["budget_share"] == last]
     left = ("setting", "problem", "policy")
     columns = ["setting", *(["problem"] if by_problem else []), "policy", "regret", "± 95%"]
     order = {name: i for i, name in enumerate(result.settings)}
@@ -141,17 +138,16 @@ def _show_regret(result: Result, by_problem: bool) -> None:
 
 def settings(as_json: AsJSON = False) -> None:
     """List all settings: distribution, arms, problems per repetition, required data, source."""
-    from bursar.settings import list_settings
     from bursar.settings.families import FAMILIES
     from bursar.settings.nonstationary import NONSTATIONARY
 
-    every = (*list_settings(), *NONSTATIONARY.values(), *FAMILIES.values())
+    every = (*bursar.list_settings(), *NONSTATIONARY.values(), *FAMILIES.values())
     columns = ("name", "distribution", "arms", "problems", "needs data", "source")
     left = ("name", "distribution", "needs data", "source")
     print_rows([_setting_facts(one) for one in every], as_json, columns, _setting_cells, left)
 
 
-def _setting_facts(one: Setting) -> dict[str, Any]:
+def _setting_facts(one: bursar.Setting) -> dict[str, Any]:
     return {
         "name": one.name, "kind": one.kind, "distribution": one.distribution,
         "arms": list(one.arms), "problems": len(one.arms), "needs_data": one.needs_data,
@@ -167,7 +163,7 @@ def _setting_cells(row: dict[str, Any]) -> list[str]:
 
 
 def facebook_ads(
-    source: Annotated[str, typer.Option("--from", help="The CSV file, or a ZIP that holds it.")],
+    source: Annotated[str, Option("--from", help="The CSV file, or a ZIP that holds it.")],
 ) -> None:
     """Check your copy of the Facebook ads and store it where FB-Br and FB-Bt find it."""
     from bursar.settings.facebook import keep_file, load
