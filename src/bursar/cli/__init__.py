@@ -55,8 +55,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool,
-        Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        bool, Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """bursar: make the best use of a budget."""
@@ -67,8 +66,7 @@ def serve(
         str, Option(envvar="BURSAR_HOST", help="The address; by default only this machine.")
     ] = "127.0.0.1",
     port: Annotated[
-        int,
-        Option(envvar="BURSAR_PORT", min=0, max=65535, help="The port; 0 for any free one."),
+        int, Option(envvar="BURSAR_PORT", min=0, max=65535, help="The port; 0 for any free one.")
     ] = 8321,
     storage: Storage = None,
     allow_host: Annotated[
@@ -88,8 +86,7 @@ def serve(
         float, Option(min=0, help="Requests per second and key; 0 for no limit.")
     ] = 0.0,
     secure_cookies: Annotated[
-        bool,
-        Option("--secure-cookies", help="Send cookies over HTTPS only, as behind a proxy."),
+        bool, Option("--secure-cookies", help="Send cookies over HTTPS only, as behind a proxy.")
     ] = False,
     demo: Annotated[
         bool, Option("--demo", help="Serve simulated campaigns, to try the dashboard.")

@@ -112,8 +112,7 @@ def create(
     name: Name,
     budget: Annotated[str, Option(help="The total budget, as in 25.00.")],
     arm: Annotated[
-        list[str],
-        Option(help="An arm and its maximum cost, as in small=0.004; repeat for more."),
+        list[str], Option(help="An arm and its maximum cost, as in small=0.004; repeat for more.")
     ],
     policy: Annotated[str, Option(help="The slug of the policy.")] = DEFAULT_POLICY,
     reward_range: Annotated[
@@ -160,8 +159,7 @@ def ask(
         int | None, Option("--n", min=1, help="The number of decisions; 1 by default.")
     ] = None,
     decision: Annotated[
-        str | None,
-        Option("--id", help="Your own id; asking again returns the same decision."),
+        str | None, Option("--id", help="Your own id; asking again returns the same decision.")
     ] = None,
     among: Annotated[
         list[str] | None, Option(help="Choose only this arm; repeat the option for more.")
@@ -193,8 +191,7 @@ def tell(
         str | None, Option(help="Your own id of this report, so that you can repeat it.")
     ] = None,
     rounding: Annotated[
-        str | None,
-        Option(help="How to round a cost with too many decimals: up, down or nearest."),
+        str | None, Option(help="How to round a cost with too many decimals: up, down or nearest.")
     ] = None,
 ) -> Decision:
     """Report the cost and the reward of a decision, together or in two calls."""
@@ -238,8 +235,7 @@ def explain(campaign: Campaign, decision: Id) -> Explanation:
 def forecast(
     campaign: Campaign,
     days: Annotated[
-        float | None,
-        Option(help="The number of days to look ahead; by default until no arm fits."),
+        float | None, Option(help="The number of days to look ahead; by default until no arm fits.")
     ] = None,
 ) -> Forecast:
     """Estimate plays, reward and the date when no arm will fit any more."""

@@ -52,18 +52,15 @@ class DemoCampaign(Struct, frozen=True):
     history: int
     rules: dict[str, Any]
 
-    def draw_cost(self, arm: str, rng: random.Random) -> str:
-        """Return the cost of a play."""
+    def draw_outcome(self, arm: str, rng: random.Random) -> tuple[str, float]:
+        """Return the cost and the reward of a play."""
         most = float(self.arms[arm].max_cost)
         if rng.random() < _OVERRUN_SHARE:
             cost = most * rng.uniform(1.02, 1.3)
         else:
             cost = min(most, rng.gammavariate(4.0, self.arms[arm].mean_cost / 4.0))
-        return str(Decimal(cost).quantize(Decimal(1).scaleb(-self.exponent)))
-
-    def draw_reward(self, arm: str, rng: random.Random) -> float:
-        """Return the reward of a play."""
-        return float(rng.random() < self.arms[arm].success)
+        exact = Decimal(cost).quantize(Decimal(1).scaleb(-self.exponent))
+        return str(exact), float(rng.random() < self.arms[arm].success)
 
 
 def _load_campaigns() -> list[DemoCampaign]:
@@ -112,14 +109,11 @@ class DemoSimulation:
             asked = campaign.ask(_BATCH)
             clock.now += round(_HISTORY_SECONDS * 1e6 / rounds)
             lost = left in (rounds // 10, rounds // 20)  # recent enough to be still held
+            outcomes = ((one, demo.draw_outcome(one.arm, rng)) for one in asked[lost:])
             campaign.tell_many(
                 [
-                    {
-                        "decision": one.id,
-                        "cost": demo.draw_cost(one.arm, rng),
-                        "reward": demo.draw_reward(one.arm, rng),
-                    }
-                    for one in asked[lost:]
+                    {"decision": one.id, "cost": cost, "reward": reward}
+                    for one, (cost, reward) in outcomes
                 ]
             )
 
@@ -151,7 +145,7 @@ class DemoSimulation:
             return  # its hold stays until it lapses
         await asyncio.sleep(rng.uniform(0.2, 3.0))
         config = (await service.find_campaign(demo.name)).config
-        cost, reward = demo.draw_cost(decision.arm, rng), demo.draw_reward(decision.arm, rng)
+        cost, reward = demo.draw_outcome(decision.arm, rng)
 
         async def report(cost: str | None, reward: float | None, outcome: str) -> None:
             command = tell_command(config, decision, cost, reward)

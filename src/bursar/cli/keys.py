@@ -21,8 +21,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 @app.command()
 def create(
     scope: Annotated[
-        list[str],
-        Option(help="ask, tell, read, admin, adjust, keys, or all; repeat for more."),
+        list[str], Option(help="ask, tell, read, admin, adjust, keys, or all; repeat for more.")
     ],
     campaign: Annotated[
         list[str] | None,

@@ -91,22 +91,19 @@ def decision_facts(decision: bursar.Decision) -> dict[str, Any]:
 
 def campaign_facts(campaign: bursar.Campaign) -> dict[str, Any]:
     """Return a campaign as data, all of it from one state."""
+    from bursar.campaign.views import make_status
+
     state = campaign.execute(lambda transaction: transaction.state)
-    text = campaign.coin.text
+    status, text = make_status(state, now=0).as_dict(), campaign.coin.text
     caps = {} if state.day_cap is None else {"day": text(state.day_cap)}
     caps |= {
         f"arm:{arm.key}": text(arm.money.cap) for arm in state.arms if arm.money.cap is not None
     }
+    names = ("name", "state", *_MONEY, "currency", "exponent", "open", "asks", "reward")
     rules = campaign.config.to_body()
-    coin = rules.pop("coin")
+    del rules["coin"]
     return {
-        "name": campaign.name,
-        "state": state.state,
-        **{name: text(getattr(state, name)) for name in _MONEY},
-        **{key: coin[key] for key in ("currency", "exponent")},
-        "open": len(state.decisions),
-        "asks": state.asks,
-        "reward": state.reward,
+        **{name: status[name] for name in names},
         "arms": {
             arm.key: {"state": arm.state, "max_cost": text(arm.max_cost)} for arm in state.arms
         },

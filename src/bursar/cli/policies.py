@@ -11,6 +11,7 @@ import bursar
 from bursar.cli.options import AsJSON, interpret_kernels
 from bursar.cli.output import console, print_json, print_rows, print_table
 from bursar.errors import InvalidParameter
+from bursar.formatting import join_words
 
 _DRAWS = 1000
 _SET_LIMIT = 20  # arms of a round that the example can show
@@ -73,14 +74,12 @@ def policy_facts(cls: type[bursar.Policy]) -> dict[str, Any]:
 
 def policy_card(policy: bursar.Policy) -> dict[str, Any]:
     """Return the description of one policy with an example of three arms."""
-    facts = policy_facts(type(policy))
     if "min_cost" in policy.unmet_needs:
-        example = _example(policy.but(min_cost=_MIN_COST))
-        example["given"] = {"min_cost": _MIN_COST}
+        example = _example(policy.but(min_cost=_MIN_COST)) | {"given": {"min_cost": _MIN_COST}}
     else:
         example = _example(policy)
     return {
-        **facts,
+        **policy_facts(type(policy)),
         "slug": str(policy),
         "parameters": {name: value for name, (value, _) in policy.params().items()},
         "formula": policy.formula,
@@ -101,36 +100,29 @@ def _example(policy: bursar.Policy) -> dict[str, Any]:
     n, rewards, costs = (np.resize(column, count) for column in (_N, _REWARDS, _COSTS))
     plays = max(int(n.sum()) // size, int(n.max())) * size  # whole rounds, an arm at most once each
     r, c = rewards / n, costs / n
-    arms: list[dict[str, Any]] = [
-        {"arm": k, "n": int(n[k]), "mean_reward": float(r[k]), "mean_cost": float(c[k])}
-        for k in range(count)
-    ]
+    columns: dict[str, list[Any]] = {
+        "arm": list(range(count)), "n": n.tolist(),
+        "mean_reward": r.tolist(), "mean_cost": c.tolist(),
+    }  # fmt: skip
     if policy.index is not None:
         bias = n / (n - 1.0) if policy.ddof else 1.0
-        index = policy.indices(
-            n=n,
-            mean_reward=r,
-            mean_cost=c,
-            plays=plays // size,
-            var_reward=bias * r * (1 - r),
-            var_cost=bias * c * (1 - c),
-            budget=_BUDGET,
-        )
-        for arm, value in zip(arms, index, strict=True):
-            arm["index"] = float(value)
+        columns["index"] = policy.indices(
+            n=n, mean_reward=r, mean_cost=c, plays=plays // size, budget=_BUDGET,
+            var_reward=bias * r * (1 - r), var_cost=bias * c * (1 - c),
+        ).tolist()  # fmt: skip
     shares = _shares(policy, n, rewards, costs, plays)
-    for arm, share in zip(arms, shares, strict=True):
-        arm["chosen"] = f"{share:.0%}"
+    columns["chosen"] = [f"{share:.0%}" for share in shares]
+    arms = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return {"plays": plays, "arms": arms, "verdict": _verdict(shares)}
 
 
 def _verdict(shares: list[float]) -> str:
     certain = [str(k) for k, share in enumerate(shares) if share == 1.0]
-    if len(certain) == round(sum(shares)):
-        if len(certain) == 1:
-            return f"It plays arm {certain[0]}."
-        return f"It plays arms {', '.join(certain[:-1])} and {certain[-1]} together."
-    return f"It draws: the last column is the share of {_DRAWS:,} draws."
+    if len(certain) != round(sum(shares)):
+        return f"It draws: the last column is the share of {_DRAWS:,} draws."
+    if len(certain) == 1:
+        return f"It plays arm {certain[0]}."
+    return f"It plays arms {join_words(certain)} together."
 
 
 def _shares(policy: bursar.Policy, n: Any, rewards: Any, costs: Any, plays: int) -> list[float]:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 def replay(
     log: Annotated[Path, Argument(help="The decisions, a .csv or .parquet file.")],
     policy: Annotated[
-        list[str],
-        Option(help="The slug of a policy, or always:ARM; repeat the option for more."),
+        list[str], Option(help="The slug of a policy, or always:ARM; repeat the option for more.")
     ],
     budget: Annotated[
         float | None, Option(help="The budget of each policy; by default what the log spent.")
@@ -31,8 +30,7 @@ def replay(
         list[str] | None, Option(help="Compare only these arms; repeat the option for more.")
     ] = None,
     column: Annotated[
-        list[str] | None,
-        Option(help="The name of a column in the file, as in arm=variant."),
+        list[str] | None, Option(help="The name of a column in the file, as in arm=variant.")
     ] = None,
     resamples: Annotated[
         int, Option(min=20, help="Number of resampled logs for the intervals.")

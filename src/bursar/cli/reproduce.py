@@ -103,8 +103,7 @@ def reproduce(
         bool, Option("--changing", help="Nonstationary settings instead of the paper's.")
     ] = False,
     less_regret: Annotated[
-        bool,
-        Option("--less-regret", help="Compare pooled-gittins with the paper's best policy."),
+        bool, Option("--less-regret", help="Compare pooled-gittins with the paper's best policy.")
     ] = False,
     families: Annotated[
         bool, Option("--families", help="The same comparison on other families of problems.")
@@ -134,7 +133,7 @@ def reproduce(
         _run_experiment(what, RunOptions(**options))
     else:
         describe = summary.describe_nonstationary if changing else summary.describe_ratios
-        _run_experiment(what, RunOptions(**options), False, describe, notes)
+        _run_experiment(what, RunOptions(**options), describe, notes, about_paper=False)
 
 
 def _check_choice(
@@ -176,8 +175,7 @@ def run(
     reward: Annotated[str, Option(help="The column with the reward.")] = "reward",
     budget: Annotated[float | None, Option(help="The budget of each campaign.")] = None,
     decimal: Annotated[
-        str | None,
-        Option(help="The decimal separator of the export, if it is ambiguous: . or ,"),
+        str | None, Option(help="The decimal separator of the export, if it is ambiguous: . or ,")
     ] = None,
     money: Annotated[
         bool, Option("--money", help="Rewards are amounts of money, not counts.")
@@ -272,7 +270,7 @@ def _run_ads(
         typer.echo(line, err=True)
     budget, currency = changes["budget"], export.currency
     advice = partial(advise, export.settings, budget=budget, currency=currency)
-    _run_experiment(what, options, False, advice, notes=export.describe())
+    _run_experiment(what, options, advice, export.describe(), about_paper=False)
 
 
 # running
@@ -281,9 +279,10 @@ def _run_ads(
 def _run_experiment(
     what: Experiment,
     options: RunOptions,
-    about_paper: bool = True,
     advise: Callable[[Result], Sequence[str]] = lambda result: (),
     notes: Sequence[str] = (),
+    *,
+    about_paper: bool = True,
 ) -> None:
     """Run an experiment, write its folder, and print the path of the report."""
     from bursar.cli.progress import ProgressDisplay, interruptible, show_activity

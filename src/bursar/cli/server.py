@@ -23,10 +23,10 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bursar.campaign.creation import open_store
-from bursar.cli.options import storage_url
+from bursar.cli.options import sqlite_path, storage_url
 from bursar.dashboard import make_pages
 from bursar.errors import InvalidInput
-from bursar.ledger.locks import LedgerClaim, ledger_path
+from bursar.ledger.locks import LedgerClaim
 from bursar.service.app import create_app
 from bursar.service.maintenance import run_maintenance
 from bursar.service.middleware import is_loopback
@@ -35,9 +35,8 @@ from bursar.service.telemetry import configure_logging
 
 _LOG = logging.getLogger("bursar.serve")
 _SHUTDOWN_SECONDS = 30  # for requests in flight after a signal
-_KEEP_ALIVE = (
-    75  # seconds: longer than proxies keep idle connections, so that the proxy closes them
-)
+# longer than proxies keep idle connections, so that the proxy closes them
+_KEEP_ALIVE = 75  # seconds
 _BACKLOG = 2048  # connections that may wait to be accepted
 
 
@@ -48,10 +47,13 @@ def run_server(storage: str | None, log_level: str, demo: bool, **config: Any) -
     """
     configure_logging(log_level)
     with ExitStack() as stack:
-        url = _storage_url(storage, demo, stack)
-        if url.startswith("sqlite:"):
-            stack.enter_context(LedgerClaim(ledger_path(url)))
-            _warn_if_readable(ledger_path(url))
+        if demo and storage is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bursar-demo-"))
+            storage = f"sqlite:///{Path(folder) / 'demo.db'}"
+        url = storage_url(storage, create=True)
+        if (path := sqlite_path(url)) is not None:
+            stack.enter_context(LedgerClaim(path))
+            _warn_if_readable(path)
         require_keys = not (demo and is_loopback(config["host"]))
         settings = ServiceConfig(require_keys=require_keys, **config)
         simulation = import_module("bursar.cli.demo").DemoSimulation(url) if demo else None
@@ -66,13 +68,6 @@ def run_server(storage: str | None, log_level: str, demo: bool, **config: Any) -
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
             runner.run(_serve(server, service, listener, simulation))
     _LOG.info("stopped")
-
-
-def _storage_url(storage: str | None, demo: bool, stack: ExitStack) -> str:
-    if demo and storage is None:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bursar-demo-"))
-        return f"sqlite:///{Path(folder) / 'demo.db'}"
-    return storage_url(storage, create=True)
 
 
 def _warn_if_readable(path: Path) -> None:
@@ -150,32 +145,27 @@ async def _log_failure(job: Coroutine[Any, Any, None]) -> None:
 def open_listener(host: str, port: int) -> socket.socket:
     """Return a listening socket; raise InvalidInput if the address cannot be used."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
+        family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (OSError, UnicodeError):
         raise InvalidInput(
             f"there is no address {host!r}; choose one of this machine with --host"
         ) from None
-    listener = socket.socket(family, kind, protocol)
+    both = family == socket.AF_INET6  # :: serves IPv4 as well
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
+        return socket.create_server(address, family=family, backlog=_BACKLOG, dualstack_ipv6=both)
     except OSError as error:
-        listener.close()
-        raise InvalidInput(_listen_error(host, port, error)) from None
-    return listener
+        reason = os.strerror(error.errno or 0)
+        text = _LISTEN_ERRORS.get(error.errno or 0, "cannot listen on {host} port {port}: {reason}")
+        raise InvalidInput(text.format(host=host, port=port, reason=reason)) from None
 
 
-def _listen_error(host: str, port: int, error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is in use. Stop that process or choose another with --port."
-    if error.errno == errno.EACCES:
-        return f"port {port} requires special rights; choose a --port above 1023"
-    if error.errno == errno.EADDRNOTAVAIL:
-        return f"{host} is not an address of this machine; choose one that is with --host"
-    return f"cannot listen on {host} port {port}: {error.strerror}"
+_LISTEN_ERRORS = {
+    errno.EADDRINUSE: "Port {port} is in use. Stop that process or choose another with --port.",
+    errno.EACCES: "port {port} requires special rights; choose a --port above 1023",
+    errno.EADDRNOTAVAIL: "{host} is not an address of this machine; choose one that is with --host",
+}
 
 
 def format_address(host: str, listener: socket.socket) -> str:
@@ -241,7 +231,6 @@ class LimitedConnection(HttpToolsProtocol):
     _request_bytes = 0
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for the first request."""
         super().connection_made(transport)
         self.reading_since = time.monotonic()
 
@@ -260,7 +249,6 @@ class LimitedConnection(HttpToolsProtocol):
             self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Record when a request began."""
         super().on_message_begin()
         self.reading_since = self.reading_since or time.monotonic()
 
@@ -270,7 +258,6 @@ class LimitedConnection(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Record that the head is complete."""
         super().on_headers_complete()
         self._head_bytes, self._in_head = 0, False
         self._heads += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,20 +95,17 @@ def _play(todo: Plan, jobs: int | None) -> tuple[bursar.Result, bool]:
     from bursar.simulation.simulate import play_cells
 
     done: list[CellGames] = []
-    whole = True
-    with progress_bar() as bar:
-        total = len(todo.settings) * todo.repetitions
+    total = len(todo.settings) * todo.repetitions
+    with progress_bar() as bar, suppress(KeyboardInterrupt):
         task = bar.add_task("compiling (first run only)", total=total)
-        try:
-            for cell in play_cells(todo, jobs):
-                done.append(cell)
-                bar.update(task, advance=1, description=", ".join(cell.problems[:1]))
-        except KeyboardInterrupt:
-            whole = False
+        for cell in play_cells(todo, jobs):
+            done.append(cell)
+            bar.update(task, advance=1, description=", ".join(cell.problems[:1]))
+    whole = len(done) == total
     if not whole:
         typer.echo(f"stopped: {len(done)} of {todo.repetitions} repetitions are done", err=True)
         if not done:
-            sys.exit(130)
+            raise typer.Exit(130)
     return bursar.Result.of(todo, done), whole
 
 
