@@ -226,7 +226,6 @@ class LimitedConnection(HttpToolsProtocol):
 
     reading_since: float | None = None
     _head_bytes = 0  # of a head that is not complete yet
-    _heads = 0  # complete ones
     _in_head = True
     _request_bytes = 0
 
@@ -236,14 +235,11 @@ class LimitedConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Process bytes; refuse a head or a request that is too long."""
-        before = self._in_head, self._heads
+        if self._in_head:
+            self._head_bytes += len(data)  # 0 again if these bytes complete the head
         super().data_received(data)
-        if before == (True, self._heads):  # the head continues after these bytes
-            self._head_bytes += len(data)
-            if self._head_bytes > _HEAD_LIMIT and not self.transport.is_closing():
-                self.send_400_response(
-                    f"The head of a request must be below {_HEAD_LIMIT:,} bytes."
-                )
+        if self._head_bytes > _HEAD_LIMIT and not self.transport.is_closing():
+            self.send_400_response(f"The head of a request must be below {_HEAD_LIMIT:,} bytes.")
         self._request_bytes += len(data)
         if self._request_bytes > _REQUEST_LIMIT:  # already answered, or endless
             self.transport.close()
@@ -260,7 +256,6 @@ class LimitedConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
         self._head_bytes, self._in_head = 0, False
-        self._heads += 1
 
     def on_message_complete(self) -> None:
         """Record that the request is complete; the next may begin at any time."""
