@@ -385,7 +385,7 @@ class Campaign:
 
     @property
     def _state(self) -> State:
-        return self.committer.state()
+        return self.execute(lambda transaction: transaction.state)
 
     @property
     def budget(self) -> Decimal:

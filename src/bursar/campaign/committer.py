@@ -133,10 +133,6 @@ class Committer:
                 )
                 self._worker.start()
 
-    def state(self) -> State:
-        """Return the newest state, to be read and not changed."""
-        return self.execute(lambda transaction: transaction.state)
-
     def close(self) -> None:
         """Take no more submissions; return when all that are queued were committed."""
         with self._gate:

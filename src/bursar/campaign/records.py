@@ -104,16 +104,6 @@ class DecisionRecord(Struct, gc=False):
     learned: int = 0  # number of the event at which it was learned from
     reports: dict[str, str] = {}
 
-    @property
-    def done(self) -> bool:
-        """Whether no more events are expected."""
-        return self.rewarded != "pending" and self.money not in OPEN
-
-    @property
-    def counted_reward(self) -> float | None:
-        """The reward, if it counts in the campaign's sum of rewards."""
-        return self.reward if self.rewarded in ("observed", "defaulted") else None
-
     def apply(self, event: Event, reset: int = 0) -> None:
         """Take a later event of this decision into account.
 

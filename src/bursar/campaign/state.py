@@ -177,8 +177,7 @@ class State:
         """Book a report, a correction or a default: sums first, then the record, then learning."""
         record = self.decisions.get(event.decision)
         if record is None:  # it has left the memory, so the event has it
-            was = body["was"]
-            record = DecisionRecord(**(was | {"reports": dict(was["reports"])}))
+            record = msgspec.convert(body["was"], DecisionRecord)
         reset = self.arms[record.arm].reset
         if event.kind == CORRECTED and record.learned > reset:
             self.learner.forget(
@@ -217,8 +216,8 @@ class State:
             _keep_cost(arm.costs, record.cost, cost)
 
     def _count_reward(self, record: DecisionRecord, event: Event) -> None:
-        if event.kind == kinds.CORRECTED and record.counted_reward is not None:
-            self.reward -= record.counted_reward
+        if event.kind == CORRECTED and record.rewarded in ("observed", "defaulted"):
+            self.reward -= record.reward or 0.0
         if "late" not in event.body and event.body["reward"] is not None:
             self.reward += event.body["reward"]
 
@@ -252,7 +251,7 @@ class State:
             balance.held -= record.hold
             balance.spent += charge
         record.apply(event)
-        if record.done:
+        if record.rewarded != "pending":  # no more events are expected
             del self.decisions[record.id]
             self.learner.remove_waiting(record.arm)
 
@@ -423,10 +422,11 @@ def decode_snapshot(content: bytes) -> State | None:
     state = State(Event(plain["seq"], plain["ts"], kinds.CREATED, "", body), empty=True)
     for name in _PLAIN:
         setattr(state, name, plain[name])
-    state.arms = [_load_arm(arm) for arm in data["arms"]]
+    state.arms = msgspec.convert(data["arms"], list[Arm])
     state.keys = {arm.key: number for number, arm in enumerate(state.arms)}
-    state.days = {day: Balance(**balance) for day, balance in data["days"]}
-    state.decisions = {one["id"]: DecisionRecord(**one) for one in data["choices"]}
+    state.days = dict(msgspec.convert(data["days"], list[tuple[int, Balance]]))
+    decisions = msgspec.convert(data["choices"], list[DecisionRecord])
+    state.decisions = {one.id: one for one in decisions}
     state.rebuild_deadlines()
     state.update_limits()
     learner, kept = state.learner, data["brain"]
@@ -439,8 +439,3 @@ def decode_snapshot(content: bytes) -> State | None:
     learner.rebuild_seen()
     state.inform_policy()
     return state
-
-
-def _load_arm(kept: dict[str, Any]) -> Arm:
-    changed = {what: NoticedChange(**one) for what, one in kept["changed"].items()}
-    return Arm(**(kept | {"money": Balance(**kept["money"]), "changed": changed}))

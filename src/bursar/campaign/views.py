@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
-from importlib.resources import files
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -36,8 +35,10 @@ class CampaignView:
 @cache
 def load_sentences(view: str) -> dict[str, str]:
     """Return the sentences of a kind of view by their keys, with names of values in braces."""
-    text = files("bursar.campaign").joinpath("sentences.toml").read_text("utf-8")
-    sentences: dict[str, str] = tomllib.loads(text)[view]
+    # imported here, because only explanations need them
+    resources, toml = import_module("importlib.resources"), import_module("tomllib")
+    text = resources.files("bursar.campaign").joinpath("sentences.toml").read_text("utf-8")
+    sentences: dict[str, str] = toml.loads(text)[view]
     return sentences
 
 
