@@ -54,7 +54,7 @@ class CommitterClosed(BursarError, RuntimeError):
 
 
 class PendingCommand(Struct, eq=False):
-    """A command in the queue: who waits for it, until when, and what came of it."""
+    """A command in the queue: who waits for it, until when, and its result, or its error."""
 
     command: Command[Any]
     future: asyncio.Future[Any] | None = None
@@ -62,7 +62,6 @@ class PendingCommand(Struct, eq=False):
     observer: CommitObserver | None = None
     done: bool = False
     result: Any = None
-    error: BaseException | None = None
 
 
 class Committer:
@@ -91,25 +90,21 @@ class Committer:
 
     def execute(self, command: Command[T]) -> T:
         """Run a command on the newest state, commit its events and return its result."""
-        pending = PendingCommand(command)
         if self._urgent or self._others or not self._lock.acquire(False):
-            self._wait(pending)
+            result = self._wait(PendingCommand(command))
         else:  # alone, so without what only a queue needs
             try:
-                self._run([pending])
+                (result,) = self._run((command,))
             finally:
                 self._lock.release()
-        if pending.error is not None:
-            raise pending.error
-        result: T = pending.result
-        return result
+        if isinstance(result, Exception):
+            raise result
+        return result  # type: ignore[no-any-return]
 
     def execute_batch(self, commands: Sequence[Command[Any]]) -> list[Any]:
         """Run commands with one commit; return the result of each, or the error it raised."""
-        batch = [PendingCommand(command) for command in commands]
         with self._lock:
-            self._commit(batch)
-        return [one.result if one.error is None else one.error for one in batch]
+            return self._run(commands)
 
     def submit(self, pending: PendingCommand, urgent: bool, limit: int = QUEUE_LIMIT) -> None:
         """Queue a command that has a future, which is resolved once it is committed.
@@ -151,7 +146,7 @@ class Committer:
                 " try again in a moment"
             )
 
-    def _wait(self, pending: PendingCommand) -> None:
+    def _wait(self, pending: PendingCommand) -> Any:
         """Wait for the lock; then commit the queue, unless another thread has done so."""
         self._check_room(QUEUE_LIMIT)
         self._others.append(pending)
@@ -162,6 +157,7 @@ class Committer:
                     self._others.remove(pending)
                     batch.append(pending)
                 self._commit(batch)
+        return pending.result
 
     def _take(self) -> list[PendingCommand]:
         """Take the next batch from the queue; only with the lock."""
@@ -197,45 +193,51 @@ class Committer:
     # commits
 
     def _commit(self, batch: list[PendingCommand]) -> None:
-        """Run commands and commit their events; only with the lock."""
+        """Run commands of the queue and commit their events; only with the lock."""
         start = time.monotonic()
-        live = []
+        live, results = [], []
         for one in batch:
             if one.deadline is None or one.deadline > start:
                 live.append(one)
             else:
-                one.error = DeadlinePassed(
+                one.result = DeadlinePassed(
                     "the call was still queued at its deadline; it was not run"
                 )
         try:
             if live:
-                self._run(live)
+                results = self._run([one.command for one in live])
+        except BaseException as error:
+            results = [self._failure(error)] * len(live)
+            raise
         finally:
+            for one, result in zip(live, results, strict=True):
+                one.result = result
             for one in batch:
                 one.done = True
             _notify(self.name, batch, len(live), time.monotonic() - start)
 
-    def _run(self, batch: list[PendingCommand]) -> None:
+    def _run(self, commands: Sequence[Command[Any]]) -> list[Any]:
+        """Run commands and commit their events; return the result of each, or its error."""
+        results: list[Any] = []
         try:
             with self.store.open_writer(self.name) as writer:
                 transaction = self._begin(writer)
-                for one in batch:
+                for command in commands:
                     try:
-                        one.result = one.command(transaction)
+                        results.append(command(transaction))
                     except Exception as error:
                         if transaction.broken:
                             raise  # nothing of this commit may stand
-                        one.error = error  # events before it, such as a lapsed hold, stand
+                        results.append(error)  # events before it, such as a lapsed hold, stand
                 if transaction.events:
                     self._write(transaction)
         except BaseException as error:
             # what was not committed did not happen: read the state from the store next time
             self._state = None
-            failure = self._failure(error)
-            for one in batch:
-                one.error, one.result = failure, None
             if not isinstance(error, Exception):  # Ctrl-C is for the thread that commits
                 raise
+            return [self._failure(error)] * len(commands)
+        return results
 
     def _begin(self, writer: LogWriter) -> Transaction:
         state = self._state
@@ -253,7 +255,7 @@ class Committer:
             transaction.writer.save_snapshot(state.seq, encode_snapshot(state))
             self._snapshot_at = state.seq
 
-    def _failure(self, error: BaseException) -> BaseException:
+    def _failure(self, error: BaseException) -> BursarError:
         if isinstance(error, BursarError):
             return error
         failure = StorageUnavailable(
@@ -303,8 +305,8 @@ def _resolve(name: str, batch: list[PendingCommand], commands: int, seconds: flo
     for one in batch:
         if one.future is None or one.future.done():
             continue  # its caller went away
-        if one.error is not None:
-            one.future.set_exception(one.error)
+        if isinstance(one.result, Exception):
+            one.future.set_exception(one.result)
         else:
             one.future.set_result(one.result)
     if (observer := batch[0].observer) is not None:

@@ -251,7 +251,7 @@ class State:
             balance.held -= record.hold
             balance.spent += charge
         record.apply(event)
-        if record.rewarded != "pending":  # no more events are expected
+        if record.done:
             del self.decisions[record.id]
             self.learner.remove_waiting(record.arm)
 
