@@ -25,34 +25,17 @@ _DAY = 86_400.0
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One rule of a campaign.
+    """One rule of a campaign."""
 
-    Attributes
-    ----------
-    name, label, help : str
-        Its name in Python, HTTP and the shell; its label in a form; a sentence for users.
-    type : type
-        str, int or float.
-    optional : bool
-        Whether it may be None.
-    choices : tuple of str
-        The values it may have; empty if there are too many to list.
-    default : object
-        Its value unless another is given.
-    limits : dict
-        Bounds as JSON Schema names them: ge, gt, le, lt, max_length. ``most`` is a bound of the
-        HTTP API only.
-    """
-
-    name: str = ""
-    label: str
-    help: str
-    type: Any = str
-    optional: bool = False
-    choices: tuple[str, ...] = ()
+    name: str = ""  # in Python, HTTP and the shell
+    label: str  # in a form
+    help: str  # a sentence for users
+    type: Any = str  # or int, or float
+    optional: bool = False  # whether it may be None
+    choices: tuple[str, ...] = ()  # the values it may have; empty if there are too many to list
     default: Any = None
-    limits: dict[str, float]
-    most: int | None = None
+    limits: dict[str, float]  # as JSON Schema names them: ge, gt, le, lt, max_length
+    most: int | None = None  # a limit of the HTTP API only
 
     def check(self, value: Any) -> None:
         """Raise InvalidInput if the rule cannot have this value."""
