@@ -17,7 +17,6 @@ import bursar
 from bursar.campaign import Campaign, Estimate, explanation
 from bursar.campaign.learner import CampaignLearner
 from bursar.campaign.state import encode_snapshot
-from bursar.campaign.views import load_sentences
 from bursar.errors import BudgetExhausted, CorruptLedger, InvalidInput, UnknownDecision
 from bursar.ledger import MemoryStore
 
@@ -256,7 +255,7 @@ def test_every_sentence_finds_its_values() -> None:
         original = explanation._describe
         patch.setattr(explanation, "_describe", describe)
         campaign.explain(campaign.ask())
-    for sentence in load_sentences("explanation").values():
+    for sentence in explanation.load_sentences().values():
         assert sentence.format(**seen).endswith(".")
 
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from html import escape
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy as np
 from bursar.campaign.audit import PastAsk, among_of, replay_ask, state_before
 from bursar.campaign.learner import CampaignLearner
 from bursar.campaign.state import State
-from bursar.campaign.views import ArmView, CampaignView, load_sentences, make_arm_views
+from bursar.campaign.views import ArmView, CampaignView, make_arm_views
 from bursar.formatting import format_number, format_percent, join_words, pluralize
 from bursar.ledger import Store
 from bursar.policies import kernels
@@ -300,6 +302,16 @@ class _Case(NamedTuple):
         return [one for one in self.explanation.options if one.status in statuses]
 
 
+@cache
+def load_sentences() -> dict[str, str]:
+    """Return the sentences by their keys, with names of values in braces."""
+    # imported here, because most campaigns are never explained
+    resources, toml = import_module("importlib.resources"), import_module("tomllib")
+    text = resources.files("bursar.campaign").joinpath("explanation.toml").read_text("utf-8")
+    sentences: dict[str, str] = toml.loads(text)
+    return sentences
+
+
 _OUT = ("unaffordable", "paused", "retired", "excluded")
 
 
@@ -311,7 +323,7 @@ def _write_sentences(case: _Case) -> tuple[str, ...]:
     # a policy that failed then may work now
     if not case.explanation.verified and case.past.failure is None:
         keys.append("not verified")
-    sentences, values = load_sentences("explanation"), _describe(case)
+    sentences, values = load_sentences(), _describe(case)
     return tuple(sentences[key].format(**values) for key in keys)
 
 

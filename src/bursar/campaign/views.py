@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -30,16 +29,6 @@ class CampaignView:
         """Return the record as plain data, ready for JSON."""
         data: dict[str, Any] = to_plain(self)
         return data
-
-
-@cache
-def load_sentences(view: str) -> dict[str, str]:
-    """Return the sentences of a kind of view by their keys, with names of values in braces."""
-    # imported here, because only explanations need them
-    resources, toml = import_module("importlib.resources"), import_module("tomllib")
-    text = resources.files("bursar.campaign").joinpath("sentences.toml").read_text("utf-8")
-    sentences: dict[str, str] = toml.loads(text)[view]
-    return sentences
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
