@@ -177,7 +177,7 @@ def _speeds(result: Any) -> str:
         head = " | ".join(_name(slug) for slug in shown)
         lines = [f"| {change}, {CHANGES[change].option} | {head} |", "|---|" + "---:|" * len(shown)]
         for one in speeds:
-            cells = [_mean(final_regret(result, one.setting, slug)) for slug in shown]
+            cells = [_mean(final_regret(result, one.name, slug)) for slug in shown]
             lines.append(f"| {one.amount:g} | {' | '.join(_bold(cells))} |")
         parts.append("\n".join(cells for cells in lines) + "\n")
     return "\n".join(parts)

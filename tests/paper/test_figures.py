@@ -14,7 +14,7 @@ import bursar
 from bursar import theory
 from bursar.errors import InvalidInput
 from bursar.paper.analysis.coverage import measure_coverage
-from bursar.paper.analysis.dominance import PUBLISHED, measure_dominance
+from bursar.paper.analysis.dominance import load_published, measure_dominance
 from bursar.paper.analysis.games import (
     describe_spread,
     failed_games,
@@ -202,7 +202,7 @@ def test_both_matrices_show_their_verdicts(paper):
     left, right = draw_dominance(paper).axes
     ours = measure_dominance(paper)
     marks = {"^": 1, "v": -1, "o": 0, "_": None}
-    for panel, table in ((left, PUBLISHED), (right, ours)):
+    for panel, table in ((left, load_published()), (right, ours)):
         count = 0
         for one in panel.get_lines():
             for column, row in one.get_xydata().astype(int):
@@ -216,7 +216,7 @@ def test_both_matrices_show_their_verdicts(paper):
 
 def test_a_single_policy_has_no_matrix_of_its_own(tiny):
     (panel,) = draw_dominance(tiny).axes
-    assert len(panel.get_yticklabels()) == len(PUBLISHED.names)
+    assert len(panel.get_yticklabels()) == len(load_published().names)
 
 
 def test_density_shows_every_arm():

@@ -72,6 +72,13 @@ def is_coloured(slug: str) -> bool:
     return is_omega(slug) or slug in _FIXED
 
 
+def main_policies(slugs: Sequence[str]) -> tuple[str, ...]:
+    """Return all policies, of the ω family only those of the paper's figures: rho = 1/4 and 1."""
+    return tuple(
+        s for s in slugs if not s.startswith("omega") or s.endswith((":rho=0.25", ":rho=1"))
+    )
+
+
 def line_styles(slugs: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return the colour and the dashes of each policy's line."""
     styles = {slug: (_FIXED[slug], "-") for slug in slugs if slug in _FIXED}

@@ -8,18 +8,21 @@ dominate, is counted beside it: on how many settings it is significantly lower.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bursar.arrays import Floats
 from bursar.paper.analysis.compare import FEWEST
-from bursar.paper.analysis.games import has_games, played_settings, regret_by_repetition
+from bursar.paper.analysis.games import average_games, played_settings
 from bursar.paper.analysis.permutation import LEVEL, holm, sign_flip
+from bursar.paper.labels import main_policies
 from bursar.simulation.result import Result
 
 Entry = int | None  # 1: the row did better, -1: the column, 0: no clear difference, None: unknown
@@ -46,19 +49,17 @@ class Dominance:
         return self.matrix[self.names.index(row)][self.names.index(column)]
 
 
-_SHOWN_RHO = ("0.25", "1")  # the two of the paper's figures
-
 Counts = NDArray[np.int64]
-Runs = dict[tuple[str, str], tuple[Any, Floats]]  # repetitions and regret
 
 
-def main_policies(result: Result) -> tuple[str, ...]:
-    """Return all policies of a result, of the ω family only those with rho = 1/4 and 1."""
-    return tuple(
-        slug
-        for slug in result.policies
-        if not slug.startswith("omega") or slug.partition("rho=")[2] in _SHOWN_RHO
-    )
+@cache
+def load_published() -> Dominance:
+    """Return the matrix of the paper's Figure 2."""
+    file = files(__package__).joinpath("published_dominance.toml")
+    rows = tomllib.loads(file.read_text(encoding="utf-8"))
+    meaning: dict[str, Entry] = {"^": 1, "v": -1, "o": 0, "-": None}
+    matrix = tuple(tuple(meaning[symbol] for symbol in row.split()) for row in rows.values())
+    return Dominance(tuple(rows), matrix)
 
 
 def measure_dominance(result: Result, policies: Sequence[str] | None = None) -> Dominance:
@@ -66,14 +67,9 @@ def measure_dominance(result: Result, policies: Sequence[str] | None = None) -> 
 
     The test is that of sign flips; the p-values of all pairs are corrected together (Holm).
     """
-    names = tuple(main_policies(result) if policies is None else policies)
-    settings = played_settings(result)
-    runs = {
-        (setting, name): regret_by_repetition(result, setting, name, [-1])
-        for setting in settings
-        for name in names
-        if has_games(result, setting, name)
-    }
+    names = tuple(main_policies(result.policies) if policies is None else policies)
+    regret, played = average_games(result, result.values[:, -1, 2])
+    codes = [result.policies.index(name) for name in names]
     pairs = list(combinations(range(len(names)), 2))
     means = np.zeros(len(pairs))
     p_values = np.ones(len(pairs))
@@ -81,26 +77,16 @@ def measure_dominance(result: Result, policies: Sequence[str] | None = None) -> 
     shared = np.zeros_like(won)
     for k, (i, j) in enumerate(pairs):
         logs: list[Floats] = []
-        for setting in settings:
-            mine, theirs = _matched(runs, setting, names[i], names[j])
-            if mine.size == 0:
-                continue
-            logs.append(np.log1p(mine) - np.log1p(theirs))
-            shared[i, j] += 1
-            _count(won, i, j, mine - theirs)
+        for lost, there in zip(regret[:, codes], played[:, codes], strict=True):
+            both = there[i] & there[j]
+            if both.any():
+                logs.append(np.log1p(lost[i, both]) - np.log1p(lost[j, both]))
+                shared[i, j] += 1
+                _count(won, i, j, lost[i, both] - lost[j, both])
         means[k], p_values[k] = _pooled(logs)
     matrix = _matrix(len(names), pairs, means, holm(p_values), shared)
     shared += shared.T
-    return Dominance(names, matrix, tuple(settings), _plain(won), _plain(shared))
-
-
-def _matched(runs: Runs, setting: str, one: str, other: str) -> tuple[Floats, Floats]:
-    """Return the regret of two policies in the repetitions that both have played."""
-    if (setting, one) not in runs or (setting, other) not in runs:
-        return np.empty(0), np.empty(0)
-    (left, mine), (right, theirs) = runs[setting, one], runs[setting, other]
-    _, i, j = np.intersect1d(left, right, assume_unique=True, return_indices=True)
-    return mine[i, 0], theirs[j, 0]
+    return Dominance(names, matrix, tuple(played_settings(result)), _plain(won), _plain(shared))
 
 
 def _count(won: Counts, i: int, j: int, d: Floats) -> None:
@@ -136,40 +122,3 @@ def _matrix(
 
 def _plain(table: Counts) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(row) for row in table.tolist())
-
-
-# The matrix of the paper's Figure 2. The paper has it only as a picture; these entries are those of
-# the script that draws it (plot_competitors_dominance_matrix.py of github.com/heymarco/OmegaUCB): a
-# pair counts as compared only if both of its entries say so. At the end the script swaps rows and
-# columns of m-UCB and b-greedy while their labels stay. If the entries were right before, the
-# figure shows each of the two under the name of the other: here b-greedy beats m-UCB, before that
-# it was the reverse.
-#
-# ``^`` the row did better, ``v`` the column did, ``o`` about the same, ``-`` never compared.
-_ROWS = """
-eps-first       o v - - - v v v v v v - -
-kube            ^ o v - - v v - - - - o -
-ucb-bv1         - ^ o - v v - - - - - v v
-pd-bwk          - - - o - v - v v v v o v
-budget-ucb      - - ^ - o - - - - - - - -
-bts             ^ ^ ^ ^ - o v v v v v o o
-mrcb            ^ ^ - - - ^ o - v v v - -
-m-ucb           ^ - - ^ - ^ - o v v v - -
-b-greedy        ^ - - ^ - ^ ^ ^ o v v - -
-c-ucb           ^ - - ^ - ^ ^ ^ ^ o o - -
-i-ucb           ^ - - ^ - ^ ^ ^ ^ o o - -
-kl-ucb-sc-plus  - o ^ o - o - - - - - o -
-ucb-sc-plus     - - ^ ^ - o - - - - - - o
-"""
-_MEANING: dict[str, Entry] = {"^": 1, "v": -1, "o": 0, "-": None}
-
-
-def _parse(rows: str) -> Dominance:
-    lines = [line.split() for line in rows.strip().split("\n")]
-    return Dominance(
-        tuple(name for name, *_ in lines),
-        tuple(tuple(_MEANING[symbol] for symbol in symbols) for _, *symbols in lines),
-    )
-
-
-PUBLISHED = _parse(_ROWS)

@@ -82,6 +82,20 @@ def regret_by_repetition(
     return repetitions, np.add.reduceat(values, first, axis=0) / counts
 
 
+def average_games(result: Result, values: Floats) -> tuple[Floats, Any]:
+    """Return the mean of a number of each game by setting, policy and repetition.
+
+    The second array tells where there are games.
+    """
+    repetitions = int(result.repetition.max(initial=-1)) + 1
+    shape = (len(result.settings), len(result.policies), repetitions)
+    total, count = np.zeros(shape), np.zeros(shape)
+    where = (result.setting, result.policy, result.repetition)
+    np.add.at(total, where, values)
+    np.add.at(count, where, 1.0)
+    return total / np.maximum(count, 1.0), count > 0.0
+
+
 class PairedRegret(NamedTuple):
     """The regret of two policies in the repetitions that both have played."""
 

@@ -49,19 +49,14 @@ class Growth:
 
 def decades(result: Result) -> tuple[int, int, int]:
     """Return the positions of the three shares that bound the last two decades."""
-    end = result.shares.size - 1
-    last = float(result.shares[end])
-    cuts = (
-        games.nearest_share(result, last / 100.0),
-        games.nearest_share(result, last / 10.0),
-        end,
-    )
-    if not cuts[0] < cuts[1] < cuts[2]:
+    last = float(result.shares[-1])
+    first, middle, end = (games.nearest_share(result, last / by) for by in (100.0, 10.0, 1.0))
+    if not first < middle < end:
         raise InvalidInput(
             f"growth needs regret at about 0.01, 0.1 and 1 of the budget, got shares"
             f" {result.shares.tolist()}; record more shares"
         )
-    return cuts
+    return first, middle, end
 
 
 def measure_growth(result: Result, setting: str, policy: str) -> Growth:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -17,13 +18,6 @@ from bursar.settings.nonstationary import CHANGES, NonstationarySetting
 from bursar.simulation.result import Result
 
 _FEWEST = 3  # speeds that make a sweep
-
-
-class SpeedSetting(NamedTuple):
-    """A setting, and how fast it changes."""
-
-    setting: str
-    amount: float
 
 
 class Sweep(NamedTuple):
@@ -48,24 +42,20 @@ class Sweep(NamedTuple):
     @property
     def since(self) -> Comparison | None:
         """The comparison at the speed from which on it loses at every speed."""
-        found = None
-        for c in reversed(self.comparisons):
-            if not c.low > 0.0:
-                break
-            found = c
-        return found
+        lost = list(takewhile(lambda c: c.low > 0.0, reversed(self.comparisons)))
+        return lost[-1] if lost else None
 
 
-def find_sweeps(result: Result) -> dict[str, list[SpeedSetting]]:
+def find_sweeps(result: Result) -> dict[str, list[NonstationarySetting]]:
     """Return the settings of each kind of change that was played at three speeds or more."""
-    found: dict[str, list[SpeedSetting]] = {}
+    found: dict[str, list[NonstationarySetting]] = {}
     for name in played_settings(result):
         try:
             setting = setting_of(name)
         except BursarError:  # a problem of the user's own
             continue
         if isinstance(setting, NonstationarySetting):
-            found.setdefault(setting.change, []).append(SpeedSetting(name, setting.amount))
+            found.setdefault(setting.change, []).append(setting)
     return {
         change: sorted(speeds, key=lambda one: one.amount)
         for change, speeds in found.items()
@@ -73,9 +63,9 @@ def find_sweeps(result: Result) -> dict[str, list[SpeedSetting]]:
     }
 
 
-def forgetting_policies(policies: Sequence[str], like: str = RECOMMENDED) -> list[str]:
-    """Return the policies that differ from ``like`` only by forgetting."""
-    family = like.partition(":")[0]
+def forgetting_policies(policies: Sequence[str]) -> list[str]:
+    """Return the policies that differ from the recommended one only by forgetting."""
+    family = RECOMMENDED.partition(":")[0]
     names = {f"sw-{family}", f"d-{family}"}
     return [slug for slug in policies if slug.partition(":")[0] in names]
 
@@ -93,8 +83,8 @@ def compare_forgetting(result: Result) -> list[Sweep]:
     found = []
     for change, speeds in find_sweeps(result).items():
         for other in forgetting_policies(result.policies):
-            both = [one for one in speeds if has_games(result, one.setting, RECOMMENDED, other)]
-            compared = [compare(result, one.setting, RECOMMENDED, other) for one in both]
+            both = [one for one in speeds if has_games(result, one.name, RECOMMENDED, other)]
+            compared = [compare(result, one.name, RECOMMENDED, other) for one in both]
             amounts = [one.amount for one in both]
             found.append(Sweep(change, CHANGES[change].option, other, amounts, compared))
     return found

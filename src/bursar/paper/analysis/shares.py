@@ -20,7 +20,7 @@ from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
 from bursar.paper.analysis.compare import Comparison, compare_samples
-from bursar.paper.analysis.games import has_games, pair_regret, played_settings
+from bursar.paper.analysis.games import average_games, has_games, pair_regret, played_settings
 from bursar.simulation.result import Result
 
 _TAIL = 0.95
@@ -65,15 +65,9 @@ def regret_shares(result: Result, policies: Sequence[str]) -> RegretShares | Non
 
 def shares_by_repetition(result: Result) -> tuple[Floats, Any]:
     """Return the regret share by setting, policy and repetition, and where there is one."""
-    top = int(result.repetition.max(initial=-1)) + 1
-    shape = (len(result.settings), len(result.policies), top)
-    total, count = np.zeros(shape), np.zeros(shape)
-    where = (result.setting, result.policy, result.repetition)
     share = np.zeros_like(result.optimum)  # where nothing can be earned nothing is lost
     np.divide(result.values[:, -1, 2], result.optimum, out=share, where=result.optimum > 0.0)
-    np.add.at(total, where, share)
-    np.add.at(count, where, 1.0)
-    return total / np.maximum(count, 1.0), count > 0.0
+    return average_games(result, share)
 
 
 def compare_shares(found: RegretShares, one: str, other: str) -> Comparison:

@@ -28,7 +28,7 @@ from bursar.formatting import join_words
 from bursar.paper.analysis import games
 from bursar.paper.analysis.compare import FEWEST, Comparison, compare
 from bursar.paper.analysis.coverage import measure_coverage
-from bursar.paper.analysis.dominance import PUBLISHED, measure_dominance
+from bursar.paper.analysis.dominance import load_published, measure_dominance
 from bursar.paper.analysis.growth import Growth, decades, measure_growth
 from bursar.paper.analysis.permutation import LEVEL, holm
 from bursar.paper.labels import format_short_label
@@ -441,15 +441,16 @@ def published_order(evidence: Evidence, order: Sequence[tuple[str, str]]) -> Jud
     """Judge by our own games where both policies have played, else by the published matrix."""
     pairs = [Pair(s, *two) for s in games.played_settings(evidence.result) for two in order]
     measured = lower(evidence, pairs)
-    findings = [_CITED[PUBLISHED.entry(*two)] for two in order]
+    cited = [load_published().entry(*two) for two in order]
+    findings = [_CITED[entry] for entry in cited]
     known = findings.count(FOR)
     part = "all of it" if known == len(order) else f"{known} of {len(order)}"
     matrix = f"The published matrix supports {part}."
     if measured.verdict != UNTESTED:
         return measured._replace(why=f"{matrix} In our games: {measured.why}", test="lower")
     numbers = [
-        {"policy": one, "other": other, "published": PUBLISHED.entry(one, other)}
-        for one, other in order
+        {"policy": one, "other": other, "published": entry}
+        for (one, other), entry in zip(order, cited, strict=True)
     ]
     slugs = {slug for two in order for slug in two if slug not in evidence.result.policies}
     absent = ", ".join(sorted(map(format_short_label, slugs)))

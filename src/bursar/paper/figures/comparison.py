@@ -16,7 +16,7 @@ from bursar.estimate import Estimate
 from bursar.formatting import format_percent
 from bursar.paper import labels
 from bursar.paper.analysis import games, shares
-from bursar.paper.analysis.dominance import PUBLISHED, Dominance, measure_dominance
+from bursar.paper.analysis.dominance import Dominance, load_published, measure_dominance
 from bursar.paper.figures import style
 from bursar.paper.figures.selection import select_policies
 from bursar.problems import Nonstationary
@@ -94,11 +94,8 @@ def draw_headline(
 def _name_bar(slug: str) -> str:
     if slug == _RANDOM:
         return "choosing at random"
-    return (
-        f"{labels.format_label(slug)} (recommended)"
-        if slug == labels.RECOMMENDED
-        else labels.format_label(slug)
-    )
+    label = labels.format_label(slug)
+    return f"{label} (recommended)" if slug == labels.RECOMMENDED else label
 
 
 # who beat whom (the paper's Fig. 2)
@@ -120,10 +117,10 @@ _MARKS: dict[int | None, dict[str, Any]] = {
 
 
 @mpl.rc_context(style.STYLE)
-def draw_dominance(result: Result, published: Dominance = PUBLISHED) -> Figure:
+def draw_dominance(result: Result) -> Figure:
     """Draw the published matrix beside that of a result; alone if the result has one policy."""
     ours = measure_dominance(result)
-    tables = [(published, "Published, by other papers")]
+    tables = [(load_published(), "Published, by other papers")]
     if len(ours.names) > 1:
         where = ours.settings[0] if len(ours.settings) == 1 else f"{len(ours.settings)} settings"
         tables.append((ours, f"Our runs, {where}"))

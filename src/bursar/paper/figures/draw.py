@@ -52,7 +52,7 @@ def draw_all(
     data: Data = None,
     timings: Rows = (),
     coverage_rows: Rows | None = None,
-    progress: Callable[[str, str], None] | None = None,
+    progress: Callable[[str, str], None] = lambda name, reason: None,
     about_paper: bool = True,
     settings: Settings = (),
 ) -> list[DrawnFigure]:
@@ -79,8 +79,7 @@ def draw_all(
             caption = text["caption"].format(run=_describe_run(result), **shared)
             paths = save_figure(figure, folder, name)
             drawn.append(DrawnFigure(name, text["title"], " ".join(caption.split()), *paths))
-        if progress is not None:
-            progress(name, reason)
+        progress(name, reason)
     return drawn
 
 

@@ -374,7 +374,7 @@ def draw_nonstationary(result: Result) -> Figure:
     figure = Figure(figsize=(style.WIDTH, 5.4), layout="constrained")
     panels = figure.subplots(1, len(sweeps), sharey=True, squeeze=False)[0]
     for panel, (change, speeds) in zip(panels, sweeps.items(), strict=True):
-        _draw_sweep(panel, result, [one.setting for one in speeds])
+        _draw_sweep(panel, result, [one.name for one in speeds])
         title, words = _TITLES[change]
         panel.set_xticks(range(len(speeds)), [f"{one.amount:g}" for one in speeds])
         panel.set(title=title, xlabel=words, yscale="log")

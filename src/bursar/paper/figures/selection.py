@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from bursar.errors import InvalidInput, UnknownSetting, suggest
 from bursar.paper.analysis.games import has_games, played_settings
-from bursar.paper.labels import RECOMMENDED
+from bursar.paper.labels import main_policies
 from bursar.settings import setting as setting_of
 from bursar.simulation.result import Result
 
-_OMEGAS = ("omega-ucb:rho=0.25", "omega-ucb:rho=1", RECOMMENDED, "omega-star-ucb:rho=1")
 _MANY = 12  # up to this number all policies are shown, beyond it those of the paper's figures
 
 
@@ -18,11 +17,7 @@ def select_policies(result: Result, policies: Sequence[str] | None = None) -> li
     """Return the policies to show: those asked for, or all, or of many those of the paper."""
     if policies is None:
         many = len(result.policies) > _MANY
-        return [
-            slug
-            for slug in result.policies
-            if not many or slug in _OMEGAS or not slug.startswith("omega")
-        ]
+        return list(main_policies(result.policies) if many else result.policies)
     for slug in policies:
         if slug not in result.policies:
             raise InvalidInput(f"the result has no policy {slug!r}{suggest(slug, result.policies)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -104,12 +105,12 @@ def make_matrix(
     return [(policy, shares) for _, policy, shares in sorted(found, key=lambda row: row[:2])]
 
 
-# each verdict: its word for many, its word for one, and the class of its badge
+# each verdict: its word for many, and the class of its badge
 VERDICTS = {
-    "holds": ("hold", "holds", "yes"),
-    "depends": ("depend", "depends", "part"),
-    "does not hold": ("do not hold", "does not hold", "no"),
-    "not tested": ("not tested", "not tested", "open"),
+    "holds": ("hold", "yes"),
+    "depends": ("depend", "part"),
+    "does not hold": ("do not hold", "no"),
+    "not tested": ("not tested", "open"),
 }
 
 
@@ -123,11 +124,10 @@ class VerdictCount(NamedTuple):
 
 def count_verdicts(claims: Sequence[Mapping[str, Any]]) -> list[VerdictCount]:
     """Count the claims by verdict; verdicts that no claim has are left out."""
-    found = [str(claim["verdict"]) for claim in claims]
-    times = {verdict: found.count(verdict) for verdict in VERDICTS}
+    times = Counter(str(claim["verdict"]) for claim in claims)
     return [
-        VerdictCount(times[verdict], one if times[verdict] == 1 else many, badge)
-        for verdict, (many, one, badge) in VERDICTS.items()
+        VerdictCount(times[verdict], verdict if times[verdict] == 1 else many, badge)
+        for verdict, (many, badge) in VERDICTS.items()
         if times[verdict]
     ]
 
