@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+import bursar
 from bursar.campaign.config import DEFAULT_POLICY, RULES
 from bursar.cli.options import (
     AsJSON,
     By,
     Storage,
     expand_options,
-    load_campaign,
     open_campaign,
     open_store_option,
     parse_range,
@@ -133,8 +133,8 @@ def create(
     arms, caps = _parse_amounts("--arm", arm), _parse_amounts("--cap", cap or [])
     ends = parse_range("--reward-range", reward_range)
     with open_store_option(storage, create=True) as store:
-        campaign = load_campaign(
-            name, store, budget=budget, arms=arms, policy=policy, reward_range=ends, caps=caps,
+        campaign = bursar.Campaign(
+            name, budget, arms, policy, storage=store, reward_range=ends, caps=caps,
             currency=currency, exponent=exponent, **rules,
         )  # fmt: skip
         show_campaign(campaign, as_json)
@@ -144,7 +144,7 @@ def create(
 def list_(storage: Storage = None, as_json: AsJSON = False) -> None:
     """List the campaigns: state, budget, spent, held, available."""
     with open_store_option(storage) as store:
-        show_campaigns([load_campaign(name, store) for name in store.names()], as_json)
+        show_campaigns([bursar.Campaign(name, storage=store) for name in store.names()], as_json)
 
 
 @_command()
@@ -373,7 +373,7 @@ def verify(
     """Check the log: hashes, order, and that money and state follow from the events."""
     with open_store_option(storage) as store:
         names = store.names() if name is None else [name]
-        found = {one: load_campaign(one, store).verify(choices=choices) for one in names}
+        found = {one: bursar.Campaign(one, storage=store).verify(choices=choices) for one in names}
     what = "events and choices" if choices else "events"
     lines = [
         f"{one}: {view.events:,} {what} verified; spent {view.spent:f}, held {view.held:f},"

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+import bursar
 from bursar.errors import InvalidInput, StorageUnavailable, UnknownCampaign, suggest
 from bursar.files import data_folder
 
 if TYPE_CHECKING:
-    from bursar.campaign import Campaign
     from bursar.ledger import Store
 
 AsJSON = Annotated[bool, Option("--json", help="Print JSON instead of a table.")]
@@ -77,13 +76,8 @@ def open_store_option(storage: str | None, *, create: bool = False) -> Iterator[
         raise StorageUnavailable(
             f"no ledger at {str(path)!r}; create a campaign first, or name a ledger with --storage"
         )
-    store = open_store(url)
-    try:
+    with interpret_kernels(), closing(open_store(url)) as store:
         yield store
-    finally:
-        store.close()
-        if "bursar.jit.compile" in sys.modules:  # what runs after the command is compiled again
-            sys.modules["bursar.jit.compile"].delay_compilation(0)
 
 
 @contextmanager
@@ -99,27 +93,14 @@ def interpret_kernels() -> Iterator[None]:
 
 
 @contextmanager
-def open_campaign(name: str, storage: str | None) -> Iterator[Campaign]:
+def open_campaign(name: str, storage: str | None) -> Iterator[bursar.Campaign]:
     """Open a campaign for a command."""
     with open_store_option(storage) as store:
         names = store.names()
         if name not in names:
             hint = suggest(name, names) or "; it has none yet: bursar campaign create"
             raise UnknownCampaign(f"no campaign named {name!r} in {store.url}{hint}")
-        yield load_campaign(name, store)
-
-
-def load_campaign(name: str, store: Store, **new: Any) -> Campaign:
-    """Open or create a campaign for a command.
-
-    The policy is interpreted at first, because a command makes too few calls for machine code to
-    pay off.
-    """
-    from bursar.campaign import Campaign
-    from bursar.jit.compile import delay_compilation
-
-    delay_compilation(_INTERPRETED_CALLS)
-    return Campaign(name, storage=store, **new)
+        yield bursar.Campaign(name, storage=store)
 
 
 def storage_url(storage: str | None, *, create: bool = False) -> str:
