@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
@@ -47,6 +47,7 @@ def replay(
 ) -> None:
     """Estimate the reward of other policies from the log of a campaign, if it allows that."""
     from bursar.replay import estimate_arms, find_support, read_log, replay
+    from bursar.replay.estimators import to_json
     from bursar.replay.evaluate import describe_estimate, describe_log, suggest_budget
 
     decisions = read_log(log, _parse_columns(column or []))
@@ -65,7 +66,7 @@ def replay(
                 "rows": len(decisions),
                 "replayable": len(rows),
                 "logged": {"reward": decisions.earned, "spent": decisions.spent},
-                "arms": [_arm_facts(one) for one in estimate_arms(rows, level)],
+                "arms": [to_json(one) for one in estimate_arms(rows, level)],
                 "estimates": [e.to_json() | {"verdict": describe_estimate(e, rows)} for e in found],
                 "notes": notes,
             }
@@ -106,16 +107,6 @@ def _cells(one: ReplayEstimate) -> list[str]:
 
 def _format_ends(value: Estimate | None) -> str:
     return "-" if value is None else f"{_format(value.low)} … {_format(value.high)}"
-
-
-def _arm_facts(one: Any) -> dict[str, Any]:
-    from bursar.estimate import Estimate
-    from bursar.replay.estimators import estimate_to_json
-
-    return {
-        key: estimate_to_json(value) if isinstance(value, Estimate) else value
-        for key, value in vars(one).items()
-    }
 
 
 def _parse_columns(given: list[str]) -> dict[str, str]:

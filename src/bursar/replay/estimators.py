@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, cast
@@ -124,16 +124,17 @@ class ReplayEstimate:
 
     def to_json(self) -> dict[str, Any]:
         """Return the estimate for JSON; intervals as {mean, low, high}."""
-        found = asdict(self) | {"reached": self.reached}
-        for key in ("reward", "single", "ratio", "spent"):
-            value = getattr(self, key)
-            found[key] = None if value is None else estimate_to_json(value)
-        return found
+        return to_json(self) | {"reached": self.reached}
 
 
-def estimate_to_json(estimate: Estimate) -> dict[str, float]:
-    """Return an estimate for JSON; replays call its value the mean."""
-    return {"mean": estimate.value, "low": estimate.low, "high": estimate.high}
+def to_json(record: ArmValue | ReplayEstimate) -> dict[str, Any]:
+    """Return a record of a replay for JSON; its estimates are written as {mean, low, high}."""
+    return {
+        key: {"mean": value.value, "low": value.low, "high": value.high}
+        if isinstance(value, Estimate)
+        else value
+        for key, value in vars(record).items()
+    }
 
 
 def normal_quantile(level: float) -> float:
