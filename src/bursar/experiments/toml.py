@@ -53,9 +53,7 @@ _FIELDS: dict[str, tuple[Any, str]] = {
 }
 _ADS = ("file", *signature(AdExportOptions).parameters)
 _KINDS: dict[str, type[Problem]] = {
-    "Bernoulli": Bernoulli,
-    "Beta": Beta,
-    "GeneralizedBernoulli": GeneralizedBernoulli,
+    kind.__name__: kind for kind in (Bernoulli, Beta, GeneralizedBernoulli)
 }
 _QUICK_REPETITIONS = {"changing": 8, "less-regret": 20, "families": 20}
 # policies that the paper names but did not run, and bursar's own

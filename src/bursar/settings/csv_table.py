@@ -15,6 +15,7 @@ import math
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from os import PathLike
@@ -190,21 +191,18 @@ def _find_header(
 ) -> tuple[str, CsvRow, list[str]]:
     """Return the delimiter, the first row with all columns, and the names in it."""
     wanted = [_fold(column) for column in columns]
-    closest: tuple[int, int, CsvRow, list[str]] | None = None  # columns found, fields, the row
+    seen: list[tuple[int, int, CsvRow, list[str]]] = []  # columns found, fields, the row
     for delimiter in _DELIMITERS:
-        try:
+        with suppress(csv.Error):  # quotes may make no sense with this delimiter
             for row in islice(_rows(text, delimiter), _HEADER_DEPTH):
                 names = [aliases.get(one, one) for one in map(_fold, row.fields)]
                 found = sum(column in names for column in wanted)
                 if found == len(columns):
                     return delimiter, row, names
-                if closest is None or (found, len(set(names))) > closest[:2]:
-                    closest = found, len(set(names)), row, names
-        except csv.Error:  # quotes make no sense with this delimiter
-            continue
-    if closest is None:
+                seen.append((found, len(set(names)), row, names))
+    if not seen:
         raise InvalidData(f"{name} is empty; its header must name {', '.join(columns)}")
-    _, _, row, names = closest
+    _, _, row, names = max(seen, key=lambda one: one[:2])
     missing = next(column for column in columns if _fold(column) not in names)
     known = [field for field in row.fields if field]
     hint = suggest(missing, known)

@@ -51,15 +51,8 @@ class FamilySetting(Setting):
         return [_DRAWS[self.name](rng, self.arms[0], self.name)]
 
 
-# The means of distributions on [0, 1] that have a closed form but no name in NumPy:
-# exponential below 1: 1/λ - 1/(e^λ - 1)
-# clipped normal: m (Φ(b) - Φ(a)) + s (φ(a) - φ(b)) + 1 - Φ(b), with a = -m/s, b = (1 - m)/s
-# capped lognormal: exp(m + s²/2) Φ(-m/s - s) + Φ(m/s)
-# Kumaraswamy: b B(1 + 1/a, b)
-
-
 def exponential_mean(rate: Floats) -> Floats:
-    """Return the means of exponential values on the condition that they are below 1.
+    """Return the means of exponential values, given that they are below 1: 1/λ - 1/(e^λ - 1).
 
     >>> exponential_mean(np.array([1e-3, 50.0])).round(4).tolist()
     [0.4999, 0.02]
@@ -70,6 +63,8 @@ def exponential_mean(rate: Floats) -> Floats:
 def clipped_normal_mean(location: Floats, deviation: Floats) -> Floats:
     """Return the means of normal values clipped into [0, 1].
 
+    m (Φ(b) - Φ(a)) + s (φ(a) - φ(b)) + 1 - Φ(b), with a = -m/s, b = (1 - m)/s
+
     >>> clipped_normal_mean(np.array([0.5, 0.0]), np.array([0.3, 1e-3])).round(4).tolist()
     [0.5, 0.0004]
     """
@@ -79,7 +74,7 @@ def clipped_normal_mean(location: Floats, deviation: Floats) -> Floats:
 
 
 def capped_lognormal_mean(location: Floats, deviation: Floats) -> Floats:
-    """Return the means of min(1, exp(normal)).
+    """Return the means of min(1, exp(normal)): exp(m + s²/2) Φ(-m/s - s) + Φ(m/s).
 
     >>> capped_lognormal_mean(np.array([-3.0, 5.0]), np.array([0.01, 0.5])).round(4).tolist()
     [0.0498, 1.0]
@@ -90,7 +85,7 @@ def capped_lognormal_mean(location: Floats, deviation: Floats) -> Floats:
 
 
 def kumaraswamy_mean(a: Floats, b: Floats) -> Floats:
-    """Return the means of Kumaraswamy's distribution, whose cdf is 1 - (1 - x^a)^b.
+    """Return the means b B(1 + 1/a, b) of Kumaraswamy's distribution of cdf 1 - (1 - x^a)^b.
 
     >>> kumaraswamy_mean(np.array([1.0, 2.0]), np.array([1.0, 1.0])).round(4).tolist()
     [0.5, 0.6667]
