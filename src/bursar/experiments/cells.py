@@ -79,18 +79,16 @@ class CellResult(NamedTuple):
         return dict(zip(self.seconds, counts, strict=True))
 
 
-class StoredCell(NamedTuple):
-    """The header of a stored part: which policies of a cell it has, and their times."""
+class StoredGames(NamedTuple):
+    """Where the games of one policy in a cell are stored, and what they took."""
 
     path: Path
-    cell: str
-    policies: list[str]
-    seconds: dict[str, float]
-    plays: dict[str, int]
-    drawing: float
+    plays: int
+    seconds: float
+    drawing: float  # for all policies of the part
 
 
-StoredCells = dict[tuple[str, str], StoredCell]  # by the key of a cell and the policy
+StoredCells = dict[tuple[str, str], StoredGames]  # by the key of a cell and the policy
 
 
 def list_cells(experiment: Experiment) -> Iterator[Cell]:
@@ -231,7 +229,7 @@ class CellStore:
         self.failed = folder / "failed"
 
     def find(self) -> StoredCells:
-        """Return the headers of all parts; those that cannot be read count as missing."""
+        """Return what is stored; parts that cannot be read count as missing."""
         # remove what a killed run was writing, but nothing that another run may be writing
         for path in self.parts.glob("*/.*.part.parquet"):
             with suppress(OSError):
@@ -239,12 +237,10 @@ class CellStore:
                     path.unlink()
         found: StoredCells = {}
         for path in sorted(self.parts.glob("*/*.parquet")):
-            part = _read_header(path)
-            if part is not None:
-                found.update({(part.cell, policy): part for policy in part.policies})
+            found |= _read_header(path)
         return found
 
-    def save(self, result: CellResult) -> StoredCell | None:
+    def save(self, result: CellResult) -> StoredCells:
         """Store a result and its failures; remove failures of games that now succeeded."""
         cell = result.cell
         for failure in result.failures:
@@ -253,7 +249,7 @@ class CellStore:
         for policy in result.policies:
             self._failure_path(cell.key, policy).unlink(missing_ok=True)
         if not result.policies:
-            return None
+            return {}
         header = {
             "bursar": __version__,
             "cell": cell.key,
@@ -273,16 +269,6 @@ class CellStore:
         """Return the failures that were not repeated with success, in order."""
         found = [Failure(**json.loads(p.read_text())) for p in self.failed.glob("*.json")]
         return sorted(found)
-
-    def load(self, part: StoredCell) -> tuple[list[str], list[float], dict[str, Floats]]:
-        """Return problems, their optima, and a block problems x shares x 3 for each policy."""
-        rows = parquet.read_table(part.path)
-        columns = [rows.column(name).to_numpy() for name in ("plays", "spent", "regret")]
-        names = rows.column("problem").combine_chunks().dictionary.to_pylist()
-        shape = (len(names), len(part.policies), -1, 3)
-        values = np.column_stack([c.astype(np.float64) for c in columns]).reshape(shape)
-        optima = rows.column("optimum").to_numpy().reshape(len(names), -1)[:, 0].tolist()
-        return names, optima, {slug: values[:, i] for i, slug in enumerate(part.policies)}
 
     def _failure_path(self, key: str, policy: str) -> Path:
         return self.failed / f"{_digest(key, policy)}.json"
@@ -306,12 +292,27 @@ def _make_table(result: CellResult) -> Any:
     return pa.table(arrays | names)
 
 
-def _read_header(path: Path) -> StoredCell | None:
+def _read_header(path: Path) -> StoredCells:
     try:
         header = json.loads(parquet.read_schema(path).metadata[_HEADER])
-        return StoredCell(path, *(header[field] for field in StoredCell._fields[1:]))
+        plays, seconds, drawing = header["plays"], header["seconds"], header["drawing"]
+        return {
+            (header["cell"], slug): StoredGames(path, plays[slug], seconds[slug], drawing)
+            for slug in header["policies"]
+        }
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
-        return None  # truncated by a full disk or a lost machine
+        return {}  # truncated by a full disk or a lost machine
+
+
+def load_part(path: Path) -> tuple[list[str], list[float], dict[str, Floats]]:
+    """Return problems, their optima, and a block problems x shares x 3 for each policy."""
+    rows = parquet.read_table(path).combine_chunks()
+    names, slugs = (rows.column(c).chunk(0).dictionary.to_pylist() for c in ("problem", "policy"))
+    columns = [rows.column(name).to_numpy() for name in ("plays", "spent", "regret")]
+    shape = (len(names), len(slugs), -1, 3)
+    values = np.column_stack([c.astype(np.float64) for c in columns]).reshape(shape)
+    optima = rows.column("optimum").to_numpy().reshape(len(names), -1)[:, 0].tolist()
+    return names, optima, {slug: values[:, i] for i, slug in enumerate(slugs)}
 
 
 def safe_name(name: str) -> str:

@@ -25,6 +25,7 @@ from bursar.experiments.cells import (
     StoredCells,
     compute_cell,
     list_cells,
+    load_part,
     safe_name,
 )
 from bursar.policies import policy
@@ -161,14 +162,12 @@ def run(
     stored = dict(plan.stored)
     if plan.missing:
         for result in (engine or make_thread_engine())(experiment, plan.missing, stop):
-            part = store.save(result)
-            if part is not None:
-                stored.update({(part.cell, slug): part for slug in part.policies})
+            stored |= store.save(result)
             counts.add(result)
             progress(counts, result.cell.setting)
     keys = {cell.key for cell in plan.every}
     return ExperimentRun(
-        result=_load_result(experiment, plan.every, store, stored),
+        result=_load_result(experiment, plan.every, stored),
         counts=counts,
         failures=[failure for failure in store.load_failures() if failure.cell in keys],
         timings=_sum_timings(plan.every, stored),
@@ -192,20 +191,18 @@ def make_thread_engine(jobs: int | None = None) -> Engine:
     return engine
 
 
-def _load_result(
-    experiment: Experiment, cells: Sequence[Cell], store: CellStore, stored: StoredCells
-) -> Result:
+def _load_result(experiment: Experiment, cells: Sequence[Cell], stored: StoredCells) -> Result:
     """Load all stored games of the experiment; missing ones are left out."""
     slugs = [str(one) for one in experiment.plan.policies]
     loaded = []
     for cell in cells:
-        found = [part for slug in slugs if (part := stored.get((cell.key, slug))) is not None]
+        keys = [(cell.key, slug) for slug in slugs]
         games: dict[str, Floats] = {}
         problems: list[str] = []
         optima: list[float] = []
-        for part in {part.path: part for part in found}.values():
-            problems, optima, blocks = store.load(part)
-            games.update(blocks)
+        for path in dict.fromkeys(stored[key].path for key in keys if key in stored):
+            problems, optima, blocks = load_part(path)
+            games |= blocks
         played = [slug for slug in slugs if slug in games]
         values = [games[slug][i] for i in range(len(problems)) for slug in played]
         loaded.append(
@@ -223,10 +220,7 @@ def _sum_timings(cells: Sequence[Cell], stored: StoredCells) -> list[dict[str, s
             part = stored.get((cell.key, slug))
             if part is None:
                 continue
-            sums.setdefault((cell.setting, slug), np.zeros(2))[:] += (
-                part.plays[slug],
-                part.seconds[slug],
-            )
+            sums.setdefault((cell.setting, slug), np.zeros(2))[:] += part.plays, part.seconds
             if part.path not in seen:
                 seen.add(part.path)
                 sums.setdefault((cell.setting, DRAWING), np.zeros(2))[1] += part.drawing
@@ -245,7 +239,7 @@ def estimate_seconds(experiment: Experiment, plan: RunPlan) -> float:
     """
     known: dict[tuple[str, str], list[float]] = {}
     for (_, slug), part in plan.stored.items():
-        known.setdefault((part.path.parent.name, slug), []).append(part.seconds[slug])
+        known.setdefault((part.path.parent.name, slug), []).append(part.seconds)
     pace = time_probe() / load_reference()["probe"]
     pace *= experiment.plan.budget_plays / BUDGET_PLAYS
     total = 0.0
