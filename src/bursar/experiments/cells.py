@@ -57,26 +57,20 @@ class Failure(NamedTuple):
 
 
 class CellResult(NamedTuple):
-    """The games of a cell: problems x policies x shares x (plays, spent, regret)."""
+    """The games of a cell: for each policy that did not fail, problems x shares x 3."""
 
     cell: Cell
     problems: list[str]
     optima: list[float]
-    seconds: dict[str, float]  # of the policies that did not fail
-    values: Floats
+    games: dict[str, Floats]  # plays, spent and regret
+    seconds: dict[str, float]
     drawing: float
     failures: list[Failure]
 
     @property
-    def policies(self) -> list[str]:
-        """The policies that did not fail."""
-        return list(self.seconds)
-
-    @property
     def plays(self) -> dict[str, int]:
         """Plays of each policy on all problems."""
-        counts = self.values[:, :, -1, 0].sum(axis=0).astype(int).tolist()
-        return dict(zip(self.seconds, counts, strict=True))
+        return {slug: int(game[:, -1, 0].sum()) for slug, game in self.games.items()}
 
 
 class StoredGames(NamedTuple):
@@ -191,8 +185,8 @@ def compute_cell(experiment: Experiment, cell: Cell) -> CellResult:
         cell=cell,
         problems=problems,
         optima=optima,
+        games={slug: np.array(games[slug]) for slug in played},
         seconds={slug: seconds[slug] for slug in played},
-        values=_stack([games[slug] for slug in played], len(plan.shares)),
         drawing=drawing,
         failures=list(failures.values()),
     )
@@ -201,12 +195,7 @@ def compute_cell(experiment: Experiment, cell: Cell) -> CellResult:
 def fail_cell(experiment: Experiment, cell: Cell, error: BaseException) -> CellResult:
     """Return the result of a cell in which no game could be played."""
     failures = [_make_failure(experiment, cell, slug, error) for slug in cell.policies]
-    return CellResult(cell, [], [], {}, _stack([], len(experiment.plan.shares)), 0.0, failures)
-
-
-def _stack(games: list[list[Floats]], shares: int) -> Floats:
-    """Return the games of policies as one array, by problem first."""
-    return np.stack(games, axis=1) if games else np.empty((0, 0, shares, 3))
+    return CellResult(cell, [], [], {}, {}, 0.0, failures)
 
 
 def _make_failure(experiment: Experiment, cell: Cell, policy: str, error: BaseException) -> Failure:
@@ -242,24 +231,24 @@ class CellStore:
 
     def save(self, result: CellResult) -> StoredCells:
         """Store a result and its failures; remove failures of games that now succeeded."""
-        cell = result.cell
+        cell, policies = result.cell, list(result.games)
         for failure in result.failures:
             with replace_file(self._failure_path(failure.cell, failure.policy)) as partial:
                 partial.write_text(json.dumps(failure._asdict()))
-        for policy in result.policies:
+        for policy in policies:
             self._failure_path(cell.key, policy).unlink(missing_ok=True)
-        if not result.policies:
+        if not policies:
             return {}
         header = {
             "bursar": __version__,
             "cell": cell.key,
-            "policies": result.policies,
+            "policies": policies,
             "seconds": result.seconds,
             "plays": result.plays,
             "drawing": result.drawing,
         }
         table = _make_table(result).replace_schema_metadata({_HEADER: json.dumps(header).encode()})
-        name = f"{cell.repetition:05d}-{_digest(cell.key, result.policies)}.parquet"
+        name = f"{cell.repetition:05d}-{_digest(cell.key, policies)}.parquet"
         path = self.parts / safe_name(cell.setting) / name
         with replace_file(path) as partial:
             parquet.write_table(table, partial, compression="zstd")
@@ -275,13 +264,14 @@ class CellStore:
 
 
 def _make_table(result: CellResult) -> Any:
-    problems, policies, shares, _ = result.values.shape
-    plays, spent, regret = (result.values[..., i].ravel() for i in range(3))
+    values = np.stack(list(result.games.values()), axis=1)
+    problems, policies, shares, _ = values.shape
+    plays, spent, regret = (values[..., i].ravel() for i in range(3))
     columns = {
         "setting": np.repeat([result.cell.setting], plays.size),
         "problem": np.repeat(result.problems, policies * shares),
         "repetition": np.full(plays.size, result.cell.repetition, np.int32),
-        "policy": np.tile(np.repeat(result.policies, shares), problems),
+        "policy": np.tile(np.repeat(list(result.games), shares), problems),
         "plays": plays.astype(np.int64),
         "spent": spent,
         "regret": regret,
