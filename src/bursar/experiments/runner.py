@@ -203,11 +203,8 @@ def _load_result(experiment: Experiment, cells: Sequence[Cell], stored: StoredCe
         for path in dict.fromkeys(stored[key].path for key in keys if key in stored):
             problems, optima, blocks = load_part(path)
             games |= blocks
-        played = [slug for slug in slugs if slug in games]
-        values = [games[slug][i] for i in range(len(problems)) for slug in played]
-        loaded.append(
-            CellGames(cell.setting_index, cell.repetition, problems, optima, values, played)
-        )
+        played = {slug: games[slug] for slug in slugs if slug in games}
+        loaded.append(CellGames(cell.setting_index, cell.repetition, problems, optima, played))
     return Result.of(experiment.plan, loaded)
 
 

@@ -101,14 +101,13 @@ def _several(given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
 
 
 class CellGames(NamedTuple):
-    """The games of one cell, a repetition of a setting: for each problem one of each policy."""
+    """The games of one cell, a repetition of a setting."""
 
     setting: int
     repetition: int
     problems: list[str]
     optima: list[float]  # of each problem: mean reward of the best arm for the whole budget
-    games: list[Floats]  # plays, spend and regret at each share
-    policies: Sequence[str] | None = None  # that played; all, unless some games failed
+    games: dict[str, Any]  # of each policy on each problem: plays, spend and regret at each share
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -140,13 +139,11 @@ class Result:
         blocks: list[Floats] = []
         optima: list[float] = []
         for cell in sorted(cells, key=lambda cell: cell[:2]):
-            games = iter(cell.games)
-            players = slugs if cell.policies is None else cell.policies
-            for problem, optimum in zip(cell.problems, cell.optima, strict=True):
+            for i, (problem, optimum) in enumerate(zip(cell.problems, cell.optima, strict=True)):
                 number = names.setdefault(problem, len(names))
-                for slug in players:
+                for slug, game in cell.games.items():
                     keys.append((cell.setting, number, cell.repetition, slugs.index(slug)))
-                    blocks.append(next(games))
+                    blocks.append(game[i])
                     optima.append(optimum)
         columns = np.array(keys, dtype=np.int32).reshape(-1, 4)
         return cls(

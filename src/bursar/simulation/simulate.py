@@ -154,14 +154,14 @@ def _in_money(games: Iterator[MatchResult], coin: float, prize: float) -> Iterat
 
 
 def _play_cell(todo: Plan, which: int, repetition: int) -> CellGames:
-    cell = CellGames(which, repetition, [], [], [])
+    cell = CellGames(which, repetition, [], [], {str(policy): [] for policy in todo.policies})
     for name, optimum, games in play_problems(todo, which, repetition):
         cell.problems.append(name)
         cell.optima.append(optimum)
-        for played in games:
+        for slug, played in zip(cell.games, games, strict=True):
             if played.error is not None:
                 raise played.error
-            cell.games.append(played.checkpoints)
+            cell.games[slug].append(played.checkpoints)
     return cell
 
 
