@@ -226,7 +226,7 @@ def _describe_unknown(found: ReplayEstimate, rows: Support) -> str:
     return (
         f"{found.policy}: the log cannot tell; it ended before each of the {len(rows.arms)} arms"
         f" was played, while waiting for {found.waited_for!r}. {rows.arms[rare]!r} has"
-        f" {pluralize(int(rows.rows_per_arm[rare]), 'row')} with a least propensity of"
+        f" {pluralize(int((rows.arm == rare).sum()), 'row')} with a least propensity of"
         f" {format_value(float(rows.floor[rare]))}; log more rows, give the arm a larger share, or"
         " leave it out."
     )

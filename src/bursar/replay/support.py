@@ -56,11 +56,6 @@ class Support:
     def __len__(self) -> int:
         return int(self.arm.size)
 
-    @property
-    def rows_per_arm(self) -> NDArray[np.int64]:
-        """Rows of each arm."""
-        return np.bincount(self.arm[self.arm >= 0], minlength=len(self.arms))
-
 
 def find_support(log: Log, arms: Sequence[str] | None = None, clip: float | None = None) -> Support:
     """Return the rows of a log that can stand for plays; raise CannotAnswer if none can.
