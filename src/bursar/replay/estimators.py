@@ -340,22 +340,11 @@ def play_passes(
             if i == 0:
                 scale = learner.scale
                 scaled.append((scale.reward_in(rows.reward), scale.cost_in(rows.cost)))
-            _kernel(cast(Any, type(policy)))(
-                learner.kernel_params,
-                learner.arms,
-                learner.game,
-                learner.memory,
-                learner.stream,
-                new_stream(*key, _COIN),
-                order,
-                arm_order,
-                rows.accept,
-                *scaled[j],
-                rows.reward,
-                rows.cost,
-                stop,
-                out[j, i],
-            )
+            play = _kernel(cast(Any, type(policy)))
+            state = learner.kernel_params, learner.arms, learner.game, learner.memory
+            streams = learner.stream, new_stream(*key, _COIN)
+            outcomes = rows.accept, *scaled[j], rows.reward, rows.cost
+            play(*state, *streams, order, arm_order, *outcomes, stop, out[j, i])
     return out
 
 
