@@ -439,7 +439,7 @@ def test_a_setting_plays_the_files_rates_in_the_users_money():
 
 def test_identity_follows_the_content():
     base = one().identity()
-    assert base == one(unit="sales").identity()
+    assert base == one(source="elsewhere.csv").identity()
     assert base not in {
         one("beta").identity(), one(prize=2.0).identity(), one(cost=(50.0, 99.0)).identity(),
     }  # fmt: skip

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -66,8 +66,11 @@ class AdExportSetting:
     reward: tuple[float, ...]
     prize: float = 1.0  # the reward of one success; 1 for counts
     model: CostModel = "bernoulli"
+    source: str = field(default="", compare=False)  # the file
     trial: str = field(default="clicks", compare=False)  # what the file calls clicks
     unit: str = field(default="rewards", compare=False)  # what the file calls rewards
+
+    kind: ClassVar[str] = "own"
 
     def __post_init__(self) -> None:
         sizes = {len(self.arm_names), len(self.clicks), len(self.cost), len(self.reward)}
@@ -89,6 +92,11 @@ class AdExportSetting:
     def arms(self) -> tuple[int, ...]:
         """Number of arms of its only problem."""
         return (len(self.arm_names),)
+
+    @property
+    def distribution(self) -> str:
+        """The distribution of costs."""
+        return self.model.capitalize()
 
     @property
     def cost_rate(self) -> Floats:
@@ -296,7 +304,7 @@ class _ExportReader:
             raise InvalidData(f"no two arms to compare in {table.name} ({self.explain_nothing()})")
         return AdExport(
             name=table.name,
-            settings=_make_settings(members, options, limit),
+            settings=_make_settings(members, options, limit, table.name),
             rows=len(table.rows),
             left_out=left_out,
             notes=(*notes, *group_notes, *self.suggest_options(limit)),
@@ -470,7 +478,7 @@ def _add_up(rows: list[AdRow]) -> list[AdRow]:
 
 
 def _make_settings(
-    groups: list[list[AdRow]], options: AdExportOptions, limit: float | None
+    groups: list[list[AdRow]], options: AdExportOptions, limit: float | None, source: str
 ) -> tuple[AdExportSetting, ...]:
     names = _number_twins(["/".join(those[0].group) or "all" for those in groups])
     return tuple(
@@ -482,6 +490,7 @@ def _make_settings(
             reward=tuple(arm.reward for arm in those),
             prize=limit or max(arm.reward / arm.clicks for arm in those) / _TOP,
             model=options.model,
+            source=source,
             trial=options.clicks,
             unit=options.reward,
         )
