@@ -16,8 +16,8 @@ import numpy as np
 import bursar
 from bursar.errors import BursarError
 from bursar.problems import Nonstationary
-from bursar.simulation import nonstationary_loop
 from bursar.simulation.game import run
+from bursar.simulation.nonstationary_loop import Source
 from bursar.simulation.tape import Tape
 
 SHARES = np.array([0.5, 1.0])
@@ -30,8 +30,7 @@ def compile_kernels(name: str) -> None:
     policy = next(iter(bursar.POLICIES[name].examples()))
     for loop in ("plain", "auto"):
         run(policy, Tape(STILL, (1, 2)), 10.0, SHARES, (1, 2), loop=loop, record=True)
-    tape = nonstationary_loop.Source(MOVING, (1, 2))
-    nonstationary_loop.run(policy, tape, 10.0, SHARES, (1, 2), record=True)
+    run(policy, Source(MOVING, (1, 2)), 10.0, SHARES, (1, 2), record=True)
     with suppress(BursarError):  # it may need to know more than a learner is told here
         bursar.play(policy, STILL, 10.0)
         learner = policy.learner(2)

@@ -19,15 +19,13 @@ import numpy as np
 
 from bursar.arrays import Floats
 from bursar.errors import InvalidInput
-from bursar.policies import Learner, kernels
+from bursar.policies import Learner, kernels, omega_discounted, omega_sliding
 from bursar.policies.base import PolicyContext
 from bursar.policies.omega import OmegaStarUCB, OmegaUCB
 from bursar.policies.omega_discounted import DiscountedOmegaUCB
-from bursar.policies.omega_discounted import columns as discounted_columns
 from bursar.policies.omega_sliding import SlidingOmegaUCB
-from bursar.policies.omega_sliding import columns as sliding_columns
 
-__all__ = ["Remembered", "discounted", "sliding"]
+__all__ = ["Remembered", "columns", "discounted", "sliding"]
 
 Play = tuple[int, float, float]  # arm, reward, cost
 
@@ -61,7 +59,7 @@ def sliding(history: Iterable[Play], arms: int, window: int) -> Remembered:
     if window < 1:
         raise InvalidInput(f"window must be 1 or more plays, got {window!r}")
     learner = _learned(SlidingOmegaUCB(window=window), history, arms)
-    return _remembered(learner, *sliding_columns(learner.memory, arms))
+    return _remembered(learner)
 
 
 def discounted(history: Iterable[Play], arms: int, gamma: float) -> Remembered:
@@ -69,7 +67,19 @@ def discounted(history: Iterable[Play], arms: int, gamma: float) -> Remembered:
     if not 0.0 < gamma <= 1.0:
         raise InvalidInput(f"gamma must be in (0, 1], got {gamma!r}; 1 forgets nothing")
     learner = _learned(DiscountedOmegaUCB(gamma=gamma), history, arms)
-    return _remembered(learner, *discounted_columns(learner.memory, arms))
+    return _remembered(learner)
+
+
+def columns(learner: Learner) -> tuple[Floats, ...]:
+    """Return what is left of all plays: weights, sums and squared deviations, a column each."""
+    module = omega_sliding if isinstance(learner.policy, SlidingOmegaUCB) else omega_discounted
+    size, end = learner.arms.size, module._HEAD + module._ARM * learner.arms.size
+    rows = learner.memory[module._HEAD : end].reshape(size, module._ARM).T
+    if module is omega_sliding:
+        return tuple(rows)
+    n = rows[module._WEIGHT] * learner.memory[module._SCALE]
+    kept = n / np.where(rows[module._N] > 0.0, rows[module._N], 1.0)
+    return n, *(rows[module._REWARD : module._WEIGHT] * kept)
 
 
 def _learned(policy: OmegaUCB, history: Iterable[Play], arms: int) -> Learner:
@@ -80,9 +90,8 @@ def _learned(policy: OmegaUCB, history: Iterable[Play], arms: int) -> Learner:
     return learner
 
 
-def _remembered(
-    learner: Learner, n: Floats, r: Floats, c: Floats, r2: Floats, c2: Floats
-) -> Remembered:
+def _remembered(learner: Learner) -> Remembered:
+    n, r, c, r2, c2 = columns(learner)
     some = np.where(n > 0.0, n, 1.0)
     p, plays = learner.kernel_params, float(learner.game["plays"][0])
     z2 = kernels.of(type(learner.policy), "clock")(p, plays)

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 def check_array(
     name: str,
     value: ArrayLike,
-    hint: str,
+    hint: str = "",
     *,
     above: float | None = None,
     least: float | None = None,

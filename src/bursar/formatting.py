@@ -38,15 +38,6 @@ def format_number(value: float | None, digits: int = 3, *, keep_whole: bool = Fa
     return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
 
 
-def format_count(value: int) -> str:
-    """Return a whole number with thousands separators.
-
-    >>> format_count(12345)
-    '12,345'
-    """
-    return f"{value:,}"
-
-
 def pluralize(value: int, one: str, many: str = "") -> str:
     """Return a count with its noun.
 

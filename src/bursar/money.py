@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import lru_cache
@@ -86,14 +87,12 @@ def _units_of_text(name: str, value: str, exponent: int) -> int:
 
 
 def _to_decimal(name: str, value: Amount) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, Decimal | str | int | float):
-        raise InvalidInput(f"{name} must be an amount such as '1.50', got {value!r}")
-    try:
-        # Decimal takes '1_000' and full-width digits; money does not
-        plain = not isinstance(value, str) or (value.isascii() and "_" not in value)
-        found = Decimal(value) if plain else None
-    except InvalidOperation:
-        found = None
+    # Decimal takes '1_000' and full-width digits; money does not
+    odd = isinstance(value, str) and not (value.isascii() and "_" not in value)
+    found = None
+    if isinstance(value, Decimal | str | int | float) and not isinstance(value, bool) and not odd:
+        with suppress(InvalidOperation):
+            found = Decimal(value)
     if found is None:
         raise InvalidInput(f"{name} must be an amount such as '1.50', got {value!r}")
     if not found.is_finite():

@@ -193,9 +193,8 @@ def _shares(policy: Policy, order: Any, draws: int = 300) -> dict[int, float]:
     for shift in range(5):
         learner = _start(policy)
         _round_robin(learner, order, shift, 20 * policy.round_size)
-        learner.game["spent"] = (
-            0.75 * _BUDGET
-        )  # early on, policies may alternate between arms by name
+        # early on, policies may alternate between arms by name
+        learner.game["spent"] = 0.75 * _BUDGET
         saved.append((learner.arms.copy(), learner.game.copy(), learner.memory.copy()))
     for draw in range(draws):
         learner.arms[:], learner.game[:], learner.memory[:] = saved[draw % 5]

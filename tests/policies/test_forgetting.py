@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forgetting import columns
 
 import bursar
 from bursar.errors import InvalidInput, InvalidParameter
-from bursar.policies import omega_discounted, omega_sliding
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data" / "vectors.json").read_text())
 
@@ -29,8 +29,7 @@ def fed(policy: bursar.Policy, history, arms: int) -> bursar.Learner:
 
 def kept(learner: bursar.Learner):
     """Weights, means and variances that a learner has left."""
-    module = omega_sliding if learner.policy.name.startswith("sw-") else omega_discounted
-    n, *sums = module.columns(learner.memory, learner.arms.size)
+    n, *sums = columns(learner)
     return n, *(np.where(n > 0, s / np.where(n > 0, n, 1), 0.0) for s in sums)
 
 

@@ -10,6 +10,7 @@ import pytest
 from forgetting import discounted, sliding
 from hypothesis import given
 from hypothesis import strategies as st
+from policy_parts import find_best_set, packing
 
 import bursar
 from bursar.errors import (
@@ -104,7 +105,7 @@ def test_fractional_kubes_arm_has_the_largest_density_of_kube(rows):
     state = {"n": n, "mean_reward": r, "mean_cost": c, "plays": sum(n)}
     fractional = bursar.policy("fractional-kube").indices(**state)
     density = bursar.policy("kube").indices(**state)
-    counts = bursar.policy("kube").packing(**state, budget_left=1000.0)
+    counts = packing(**state, budget_left=1000.0)
     assert fractional.tolist() == density.tolist()
     assert counts[int(np.argmax(density))] > 0
     assert counts @ np.array(c) <= 1000.0 * (1 + 1e-12)
@@ -212,11 +213,11 @@ def test_kl_ucb_sc_plus_is_infinite_where_no_double_holds_it():
     assert index("kl-ucb-sc-plus", 1, 1e-150, 1e-20, 5) == math.inf
 
 
-def test_kube_packs_free_arms_without_end():
-    counts = bursar.policy("kube").packing(
-        n=[3, 3, 0], mean_reward=[1, 1, 0], mean_cost=[0, 0.5, 0], plays=6, budget_left=9.0
-    )
-    assert counts.tolist() == [1.0, 0.0, 1.0]
+def test_kube_plays_free_arms_only():
+    learner = bursar.policy("kube").learner(3, budget=9.0)
+    for arm, cost in ((0, 0.0), (1, 0.5), (2, 0.0)):
+        learner.record(arm, 1.0, cost)
+    assert {learner.choose() for _ in range(50)} == {0, 2}
 
 
 def test_changing_an_unknown_parameter():
@@ -286,7 +287,7 @@ def test_mrcb_finds_the_best_set_among_all():
         n = rng.integers(1, 200, arms)
         r, c = rng.uniform(size=(2, arms))
         policy = bursar.policy(f"mrcb:kappa=0.1,set_size={size}")
-        _, ratio = policy.best_set(n=n, mean_reward=r, mean_cost=c, rounds=500)
+        _, ratio = find_best_set(policy, n=n, mean_reward=r, mean_cost=c, rounds=500)
         e = np.sqrt(0.1 * math.log(500) / n)
         u, low = np.minimum(r + e, 1), np.maximum(c - e, 0)
         best = max(

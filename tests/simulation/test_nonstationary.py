@@ -19,7 +19,8 @@ from bursar.paper.figures.regret import draw_nonstationary
 from bursar.paper.report.summary import describe_nonstationary
 from bursar.problems import Nonstationary
 from bursar.settings.nonstationary import CHANGES, NONSTATIONARY
-from bursar.simulation import nonstationary_loop as engine
+from bursar.simulation.game import run
+from bursar.simulation.nonstationary_loop import Source
 
 SHARES = np.linspace(0.1, 1.0, 10)
 EVERY = [next(iter(cls.examples())) for cls in bursar.POLICIES.values()]
@@ -27,8 +28,8 @@ TWO = Nonstationary([0, 0.5], reward=[[0.8, 0.3], [0.2, 0.3]], cost=[[0.4, 0.5],
 
 
 def play(policy, problem: Nonstationary, budget: float, **more):
-    world = engine.Source(problem, (1, 2, 3))
-    return engine.run(bursar.policy(policy), world, budget, SHARES, (1, 2, 3), **more)
+    world = Source(problem, (1, 2, 3))
+    return run(bursar.policy(policy), world, budget, SHARES, (1, 2, 3), **more)
 
 
 @pytest.mark.parametrize("policy", EVERY, ids=str)
@@ -45,7 +46,7 @@ def test_a_game_ends_with_its_budget_and_is_the_same_again(policy):
 def test_regret_is_against_the_best_arm_at_the_time():
     """Written again, slowly: the moment comes from the spend before a play."""
     game = play("uniform", TWO, 80.0, record=True)
-    luck = engine.Source(TWO, (1, 2, 3)).new_streams()
+    luck = Source(TWO, (1, 2, 3))._streams.copy()
     spent = regret = 0.0
     for arm in game.choices.tolist():
         row = TWO.moment(spent / 80.0)

@@ -214,7 +214,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "ago": formatting.format_ago,
         "campaign_path": campaign_path,
-        "count": formatting.format_count,
+        "count": "{:,}".format,
         "date": format_date,
         "money": formatting.format_money,
         "number": formatting.format_number,

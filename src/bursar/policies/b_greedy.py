@@ -12,7 +12,7 @@ Neurocomputing 258.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,12 +35,12 @@ def epsilon(p: Params, arms: float, plays: float) -> float:
 
 
 @compiled
-def clock(p: Params, plays: float) -> float:
+def clock(p: Any, plays: float) -> float:
     return 0.0
 
 
 @compiled
-def index(p: Params, n: float, r: float, c: float, vr: float, vc: float, now: float) -> float:
+def index(p: Any, n: float, r: float, c: float, vr: float, vc: float, now: float) -> float:
     return ratio(r, c)
 
 
@@ -79,7 +79,3 @@ class BGreedy(Policy):
 
     def kernel_params(self, context: PolicyContext) -> Params:
         return Params(self.alpha)
-
-    def exploration(self, arms: int, plays: int) -> float:
-        """Return the probability that the next arm is a random one."""
-        return float(epsilon(self.kernel_params(PolicyContext(arms)), float(arms), float(plays)))

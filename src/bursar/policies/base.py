@@ -32,7 +32,7 @@ from bursar.errors import (
 )
 from bursar.jit.arms import Arms, new_arms, new_game
 from bursar.jit.compile import dispatcher_of
-from bursar.jit.rng import new_stream
+from bursar.jit.rng import Stream, new_stream
 from bursar.policies import kernels
 from bursar.policies.slug import check_params, kinds_of
 from bursar.validation import check_int, check_number, check_positive
@@ -157,10 +157,11 @@ class Policy:
         cost_range: Range = (0.0, 1.0),
     ) -> Learner:
         """Start a game: return the object that chooses arms one by one and learns from outcomes."""
-        return Learner(
-            self, arms, seed=seed, budget=budget, min_cost=min_cost,
-            reward_range=reward_range, cost_range=cost_range,
-        )  # fmt: skip
+        arms = check_int("arms", arms, 1, "a game needs an arm to play")
+        scale = Scale.of(self, reward_range, cost_range)
+        context = self.make_context(arms, budget, min_cost, scale)
+        stream = new_stream(*(seed if isinstance(seed, tuple) else (seed,)))
+        return Learner(self, context, {"reward": reward_range, "cost": cost_range}, stream)
 
     def indices(
         self,
@@ -351,26 +352,14 @@ class Learner:
     """
 
     def __init__(
-        self,
-        policy: Policy,
-        arms: int,
-        *,
-        seed: int | tuple[int, ...],
-        budget: float | None,
-        min_cost: float | None,
-        reward_range: Range,
-        cost_range: Range,
+        self, policy: Policy, context: PolicyContext, ranges: Mapping[str, Range], stream: Stream
     ) -> None:
-        arms = check_int("arms", arms, 1, "a game needs an arm to play")
-        self.policy = policy
-        self.scale = Scale.of(policy, reward_range, cost_range)
-        self._ranges = {"reward": reward_range, "cost": cost_range}
-        context = policy.make_context(arms, budget, min_cost, self.scale)
+        self.policy, self.scale, self.stream = policy, context.scale or Scale(), stream
+        self._ranges = ranges
         self.kernel_params = policy.start_params(context)
-        self.arms = new_arms(arms)
+        self.arms = new_arms(context.arms)
         self.game = new_game(math.inf if context.budget is None else context.budget, policy.ties)
-        self.memory: Floats = np.zeros(policy.memory_size(arms))
-        self.stream = new_stream(*(seed if isinstance(seed, tuple) else (seed,)))
+        self.memory: Floats = np.zeros(policy.memory_size(context.arms))
         self._decide = dispatcher_of(kernels.of(type(policy), "decide"))
         self._learn = dispatcher_of(kernels.of(type(policy), "learn"))
 

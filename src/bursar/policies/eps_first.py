@@ -21,6 +21,7 @@ from bursar.jit.arms import Arms, Game, argmax
 from bursar.jit.bounds import ratio
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
+from bursar.policies.b_greedy import clock, index
 from bursar.policies.base import Domain, Policy, PolicyContext
 
 _PHASE = 0  # memory: 1 once the estimates are frozen
@@ -29,16 +30,6 @@ _PHASE = 0  # memory: 1 once the estimates are frozen
 class Params(NamedTuple):
     eps: float
     update: float
-
-
-@compiled
-def clock(p: Params, plays: float) -> float:
-    return 0.0
-
-
-@compiled
-def index(p: Params, n: float, r: float, c: float, vr: float, vc: float, now: float) -> float:
-    return ratio(r, c)
 
 
 @compiled

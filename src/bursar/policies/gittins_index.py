@@ -218,11 +218,8 @@ def eta(n: float, mean: float, variance: float, general: float, centre: float) -
     size = n + general
     m = (n * mean + general * centre) / size
     most = m * (1.0 - m)
-    squares = n * (variance + (mean - m) ** 2) + general * ((centre - m) ** 2 + _coin(centre))
+    squares = n * (variance + (mean - m) ** 2) + general * (
+        (centre - m) ** 2 + centre * (1.0 - centre)
+    )
     found = (_PLAYS * general * most + squares) / ((_PLAYS + n + 2.0 * general - 1.0) * most)
     return min(max(found, _LEAST), 1.0)
-
-
-@compiled
-def _coin(p: float) -> float:
-    return p * (1.0 - p)

@@ -18,26 +18,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from bursar.arrays import Floats, broadcast_columns
-from bursar.errors import InvalidInput
-from bursar.jit.arms import Arms, Game, argmax, first_unplayed, new_game
+from bursar.arrays import Floats
+from bursar.jit.arms import Arms, Game, argmax, first_unplayed
 from bursar.jit.compile import compiled
-from bursar.jit.rng import Stream, new_stream, uniform
+from bursar.jit.rng import Stream, uniform
 from bursar.policies.base import Policy
-from bursar.validation import check_number
+from bursar.policies.xia_ucb import c_index as index
 
 
 @compiled
 def clock(p: Any, plays: float) -> float:
     """Return sqrt(2 log t), the radius of an arm with one play."""
     return math.sqrt(2.0 * math.log1p(plays))
-
-
-@compiled
-def index(p: Any, n: float, r: float, c: float, vr: float, vc: float, now: float) -> float:
-    return (r + now / math.sqrt(n)) / c if c > 0.0 else math.inf
 
 
 @compiled
@@ -121,34 +114,3 @@ class KUBE(FractionalKUBE):
     )
     needs = ("budget",)
     choose = staticmethod(choose)
-
-    def packing(
-        self,
-        *,
-        n: ArrayLike,
-        mean_reward: ArrayLike,
-        mean_cost: ArrayLike,
-        plays: int,
-        budget_left: float,
-    ) -> Floats:
-        """Return how many plays of each arm the packing holds; the arm is drawn in proportion.
-
-        Arms that are free (or were never played) fit without end: each of them counts 1 and all
-        others 0.
-
-        Examples
-        --------
-        >>> KUBE().packing(n=[6, 6], mean_reward=[0.4, 0.8], mean_cost=[0.4375, 0.9375],
-        ...                plays=12, budget_left=5.0)
-        array([11.,  0.])
-        """
-        if not 0.0 <= check_number("budget_left", budget_left) < math.inf:
-            raise InvalidInput(
-                f"budget_left must be 0 or more, got {budget_left!r}; give what is left"
-            )
-        density = self.indices(n=n, mean_reward=mean_reward, mean_cost=mean_cost, plays=plays)
-        if np.isinf(density).any():
-            return np.asarray(np.isinf(np.atleast_1d(density)), dtype=np.float64)
-        _, (density, cost) = broadcast_columns(density=density, mean_cost=mean_cost)
-        game = new_game(budget_left, "first")
-        return np.asarray(pack(density, cost, float(budget_left), game, new_stream(0)))

@@ -15,19 +15,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from bursar.arrays import Floats, broadcast_columns, check_means, check_values
+from bursar.arrays import Floats
 from bursar.errors import InvalidParameter
-from bursar.jit.arms import Arms, Game, argmax, first_unplayed, new_game
+from bursar.jit.arms import Arms, Game, argmax, first_unplayed
 from bursar.jit.bounds import ratio
 from bursar.jit.compile import compiled
-from bursar.jit.rng import Stream, below, new_stream
+from bursar.jit.rng import Stream, below
 from bursar.policies.base import POSITIVE, Domain, Policy, PolicyContext
-from bursar.validation import check_int
 
 Set = NDArray[np.int64]
 
@@ -69,15 +68,6 @@ def draw(members: Set, size: int, game: Game, stream: Stream) -> Set:
 
 
 @compiled
-def top(score: Floats, size: int, game: Game, stream: Stream) -> Set:
-    """Return the arms of the ``size`` largest scores; equals at the edge by the rule for ties."""
-    edge = np.partition(score, score.size - size)[score.size - size]
-    above = np.flatnonzero(score > edge)
-    rest = draw(np.flatnonzero(score == edge), size - above.size, game, stream)
-    return np.concatenate((above, rest))
-
-
-@compiled
 def best_set(u: Floats, l_: Floats, size: int, game: Game, stream: Stream) -> Set:
     """Return the set of ``size`` arms with the largest sum(u) / sum(l), in ascending order."""
     free = np.flatnonzero(l_ == 0.0)
@@ -90,24 +80,20 @@ def best_set(u: Floats, l_: Floats, size: int, game: Game, stream: Stream) -> Se
         score = u - theta * l_
         edge = np.partition(score, score.size - size)[score.size - size]
         above = np.flatnonzero(score > edge)
-        equal = np.flatnonzero(score == edge)[: size - above.size]
-        reached = (u[above].sum() + u[equal].sum()) / (l_[above].sum() + l_[equal].sum())
+        equal = np.flatnonzero(score == edge)
+        some = equal[: size - above.size]
+        reached = (u[above].sum() + u[some].sum()) / (l_[above].sum() + l_[some].sum())
         if not reached > theta:
-            return np.sort(top(score, size, game, stream))
+            rest = draw(equal, size - above.size, game, stream)
+            return np.sort(np.concatenate((above, rest)))
         theta = reached
 
 
 @compiled
 def initial_set(arms: Arms, size: int) -> Set:
     """Return arms without a play, in order, filled up with the first of the others."""
-    chosen = np.empty(size, np.int64)
-    count = 0
-    for played in (False, True):
-        for k in range(arms.size):
-            if count < size and (arms[k].n > 0.0) == played:
-                chosen[count] = k
-                count += 1
-    return np.sort(chosen)
+    unplayed, played = np.flatnonzero(arms["n"] == 0.0), np.flatnonzero(arms["n"] > 0.0)
+    return np.sort(np.concatenate((unplayed, played))[:size])
 
 
 @compiled
@@ -183,25 +169,3 @@ class MRCB(Policy):
 
     def kernel_params(self, context: PolicyContext) -> Params:
         return Params(self.kappa, self.set_size)
-
-    def best_set(
-        self, *, n: ArrayLike, mean_reward: ArrayLike, mean_cost: ArrayLike, rounds: int
-    ) -> tuple[tuple[int, ...], float]:
-        """Return the arms to play in the next round, and their optimistic ratio.
-
-        Examples
-        --------
-        >>> MRCB(set_size=2).best_set(n=[20, 20, 20], mean_reward=[0.9, 0.8, 0.1],
-        ...                           mean_cost=[0.3, 0.9, 0.05], rounds=100)[0]
-        (0, 2)
-        """
-        _, (count, r, c) = broadcast_columns(n=n, mean_reward=mean_reward, mean_cost=mean_cost)
-        check_values("n", count, count >= 1.0, "1 or more plays of each arm")
-        r, c = check_means("mean_reward", r, 0.0, 1.0), check_means("mean_cost", c, 0.0, 1.0)
-        check_int("rounds", rounds, 1, "give the rounds played so far")
-        self.memory_size(count.size)
-        now = clock(self.kernel_params(PolicyContext(count.size)), float(rounds))
-        pairs: Any = [optimistic(*row, now) for row in zip(count, r, c, strict=True)]
-        u, l_ = (np.array(column) for column in zip(*pairs, strict=True))
-        chosen = best_set(u, l_, self.set_size, new_game(math.inf, "first"), new_stream(0))
-        return tuple(chosen.tolist()), float(ratio(u[chosen].sum(), l_[chosen].sum()))

@@ -107,9 +107,8 @@ class OmegaUCB(Policy):
     def bounds(
         self, p: Params, n: float, r: float, c: float, vr: float, vc: float, now: float
     ) -> tuple[float, float]:
-        trusted = self.uses_variance and n >= p.min_samples
-        eta_reward = eta_of(r, 1.0 - r, vr, p.eta_min) if trusted else 1.0
-        eta_cost = eta_of(c, 1.0 - c, vc, p.eta_min) if trusted else 1.0
+        eta_reward = eta_of(r, 1.0 - r, vr, p.eta_min) if n >= p.min_samples else 1.0
+        eta_cost = eta_of(c, 1.0 - c, vc, p.eta_min) if n >= p.min_samples else 1.0
         return (
             float(upper(r, 1.0 - r, now * eta_reward / n)),
             float(lower(c, 1.0 - c, now * eta_cost / n)),
@@ -118,7 +117,7 @@ class OmegaUCB(Policy):
     def kernel_params(self, context: PolicyContext) -> Params:
         scale = context.scale or Scale()
         offsets = scale.reward_low / scale.reward_width, scale.cost_low / scale.cost_width
-        return Params(self.rho, 0.0, 0.0, *offsets)
+        return Params(self.rho, math.inf, 0.0, *offsets)  # no number of samples is enough
 
 
 @dataclass(frozen=True)

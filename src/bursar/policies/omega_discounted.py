@@ -22,8 +22,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from bursar.arrays import Floats
 from bursar.jit.arms import Arms, Game, argmax, first_unplayed
 from bursar.jit.compile import compiled
@@ -154,14 +152,6 @@ def choose(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> in
     return argmax(scores, game, stream)
 
 
-def columns(memory: Floats, arms: int) -> tuple[Floats, ...]:
-    """Return what is left of all plays: weights, sums and squared deviations, a column each."""
-    table = memory[_HEAD : _HEAD + _ARM * arms].reshape(arms, _ARM)
-    n = table[:, _WEIGHT] * memory[_SCALE]
-    kept = n / np.where(table[:, _N] > 0.0, table[:, _N], 1.0)
-    return (n, *(table[:, i] * kept for i in range(_REWARD, _WEIGHT)))
-
-
 @dataclass(frozen=True)
 class DiscountedOmegaUCB(OmegaUCB):
     """ω-UCB with plays that fade by ``gamma`` at every play, for nonstationary problems."""
@@ -188,10 +178,7 @@ class DiscountedOmegaUCB(OmegaUCB):
         return _HEAD + (_ARM + 1) * arms
 
     def kernel_params(self, context: PolicyContext) -> Any:
-        omega = super().kernel_params(context)
-        if not self.uses_variance:
-            omega = omega._replace(min_samples=math.inf)
-        return Params(*omega, self.gamma, math.log(self.gamma))
+        return Params(*super().kernel_params(context), self.gamma, math.log(self.gamma))
 
 
 @dataclass(frozen=True)

@@ -142,12 +142,6 @@ def choose(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> in
     return argmax(scores, game, stream)
 
 
-def columns(memory: Floats, arms: int) -> tuple[Floats, ...]:
-    """Return what the window holds: plays, sums and squared deviations, a column each."""
-    table = memory[_HEAD : _HEAD + _ARM * arms].reshape(arms, _ARM)
-    return tuple(table[:, i].copy() for i in range(_ARM))
-
-
 @dataclass(frozen=True)
 class SlidingOmegaUCB(OmegaUCB):
     """ω-UCB over the last ``window`` plays of all arms, for nonstationary problems."""
@@ -175,10 +169,7 @@ class SlidingOmegaUCB(OmegaUCB):
         return _HEAD + (_ARM + 1) * arms + 3 * self.window
 
     def kernel_params(self, context: PolicyContext) -> Any:
-        omega = super().kernel_params(context)
-        if not self.uses_variance:
-            omega = omega._replace(min_samples=math.inf)
-        return Params(*omega, float(self.window))
+        return Params(*super().kernel_params(context), float(self.window))
 
 
 @dataclass(frozen=True)

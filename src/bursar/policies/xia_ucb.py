@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bursar.jit.compile import compiled
 from bursar.policies.base import POSITIVE, VARIANT, Policy, PolicyContext
@@ -44,7 +44,7 @@ def m_index(p: Params, n: float, r: float, c: float, vr: float, vc: float, now: 
 
 
 @compiled
-def c_index(p: Params, n: float, r: float, c: float, vr: float, vc: float, now: float) -> float:
+def c_index(p: Any, n: float, r: float, c: float, vr: float, vc: float, now: float) -> float:
     """c-UCB: optimistic reward over the cost as seen."""
     return (r + now / math.sqrt(n)) / c if c > 0.0 else math.inf
 

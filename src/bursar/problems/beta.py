@@ -1,11 +1,11 @@
-"""Arms that yield anything between 0 and 1, by Beta distributions."""
+"""Arms whose costs, and perhaps rewards, are anything between 0 and 1, by Beta distributions."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bursar.arrays import broadcast_columns, check_values
+from bursar.arrays import Floats, broadcast_columns, check_values
 from bursar.problems.base import Arms, Draws, Problem
 
 
@@ -55,3 +55,29 @@ class Beta(Problem):
         shape = (arms.size, size)
         rewards = rng.beta(self.reward_alpha[arms, None], self.reward_beta[arms, None], shape)
         return rewards, rng.beta(self.cost_alpha[arms, None], self.cost_beta[arms, None], shape)
+
+
+class Clicks(Problem):
+    """Arms whose rewards are 0 or 1 and whose costs are Beta distributed.
+
+    Parameters
+    ----------
+    reward : ndarray
+        The probability of a reward of 1 of each arm; unlike with a Beta distribution it may be 0.
+    alpha, beta : ndarray
+        The two parameters of each arm's cost.
+    name : str
+        What tables call the problem.
+    """
+
+    parameter_names = ("reward", "alpha", "beta")
+
+    def __init__(self, reward: Floats, alpha: Floats, beta: Floats, name: str = "") -> None:
+        super().__init__(reward, alpha / (alpha + beta), name)
+        self.alpha, self.beta = alpha, beta
+
+    def _draw(self, rng: np.random.Generator, arms: Arms, size: int) -> Draws:
+        shape = (arms.size, size)
+        rewards = rng.random(shape) < self.reward[arms, None]
+        costs = rng.beta(self.alpha[arms, None], self.beta[arms, None], shape)
+        return rewards.astype(np.float64), costs

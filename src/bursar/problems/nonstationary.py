@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bursar.arrays import Floats, check_values, to_floats
+from bursar.arrays import Floats, check_array, check_values, to_floats
 from bursar.errors import InvalidInput
 from bursar.problems.base import Arms, Draws, Problem
 
@@ -55,32 +55,23 @@ class Nonstationary(Problem):
         name: str = "",
     ) -> None:
         self.start = np.atleast_1d(to_floats("start", start))
-        self.rewards = np.ascontiguousarray(to_floats("reward", reward))
-        self.costs = np.ascontiguousarray(to_floats("cost", cost))
-        moments = self.start.size
-        if (
-            self.rewards.ndim != 2
-            or self.rewards.shape != self.costs.shape
-            or self.rewards.shape[0] != moments
-        ):
+        self.rewards = np.ascontiguousarray(check_array("reward", reward, least=0.0, most=1.0))
+        self.costs = np.ascontiguousarray(check_array("cost", cost, above=0.0, most=1.0))
+        moments, shape = self.start.size, self.rewards.shape
+        if len(shape) != 2 or shape[0] != moments or shape != self.costs.shape:
             raise InvalidInput(
                 f"give a row of mean rewards and costs for each of {moments} moments, got arrays of"
-                f" shape {self.rewards.shape} and {self.costs.shape}"
+                f" shape {shape} and {self.costs.shape}"
             )
         rises = (np.diff(self.start) > 0.0).all()
         if self.start[0] != 0.0 or not rises or self.start[-1] >= 1.0:
             raise InvalidInput(f"start must rise from 0 and stay below 1, got {start!r}")
-        flat_r, flat_c = self.rewards.ravel(), self.costs.ravel()
-        check_values("reward", flat_r, (flat_r >= 0.0) & (flat_r <= 1.0), "in [0, 1]")
-        check_values("cost", flat_c, (flat_c > 0.0) & (flat_c <= 1.0), "in (0, 1]")
         super().__init__(self.rewards[0], self.costs[0], name)
-        tires = (
-            np.zeros(self.arms) if fatigue is None else np.atleast_1d(to_floats("fatigue", fatigue))
-        )
-        if tires.shape != (self.arms,):
+        given = np.zeros(self.arms) if fatigue is None else fatigue
+        self.fatigue: Floats = np.atleast_1d(to_floats("fatigue", given))
+        if self.fatigue.shape != (self.arms,):
             raise InvalidInput(f"give the fatigue of each of {self.arms} arms, got {fatigue!r}")
-        check_values("fatigue", tires, tires >= 0.0, "0 or more")
-        self.fatigue: Floats = tires
+        check_values("fatigue", self.fatigue, self.fatigue >= 0.0, "0 or more")
         least = float(self.costs.min())
         if min_cost is not None and not 0.0 < min_cost <= least:
             raise InvalidInput(f"min_cost must be in (0, {least:g}], got {min_cost!r}")

@@ -22,7 +22,7 @@ from bursar.arrays import Floats
 from bursar.errors import InvalidData, InvalidInput
 from bursar.formatting import pluralize
 from bursar.problems import Bernoulli, Problem
-from bursar.problems.clicks import Clicks
+from bursar.problems.beta import Clicks
 from bursar.settings.base import check_repetition, draw_click_costs
 from bursar.settings.csv_table import (
     BROKEN,

@@ -1,4 +1,4 @@
-"""One game: a policy plays a problem whose outcomes are on a tape, until its budget is spent.
+"""One game: a policy plays the arms of a tape or a source until its budget is spent.
 
 Index policies whose index never falls take the lazy loop, b-greedy and BTS have loops of their own,
 a policy with a ``choose_cached`` takes the plain loop with that in place of a look at all arms, and
@@ -19,12 +19,13 @@ from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.jit.arms import new_arms
 from bursar.jit.compile import specialize
-from bursar.jit.rng import new_stream
+from bursar.jit.rng import Stream, new_stream
 from bursar.policies import Policy, kernels
 from bursar.policies.base import Scale
 from bursar.simulation import greedy_loop, lazy_loop, plain_loop, thompson_loop
 from bursar.simulation.lazy_loop import new_tree
-from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, new_state
+from bursar.simulation.nonstationary_loop import Source
+from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, Finish, Play, State, new_state
 from bursar.simulation.tape import COLUMNS, SQUARES, SUMS, Tape
 
 POLICY_STREAM = 0
@@ -60,7 +61,7 @@ class Game:
 
 def run(
     policy: Policy,
-    tape: Tape,
+    world: Tape | Source,
     budget: float,
     shares: Floats,
     seed: tuple[int, ...],
@@ -70,31 +71,45 @@ def run(
     record: bool = False,
     max_plays: int | None = None,
 ) -> Game:
-    """Play a game; ``loop`` is "auto" (the fastest) or "plain"."""
-    problem = tape.problem
+    """Play a game; ``loop`` is "auto" (the fastest) or "plain", for a tape."""
+    problem = world.problem
     p = policy.kernel_params(policy.make_context(problem.arms, budget, problem.min_cost, Scale()))
     state = new_state(budget, policy.ties, overspend == "never")
     stream = new_stream(*seed, POLICY_STREAM)
-    n = np.zeros(problem.arms)
     checkpoints = np.zeros((shares.size, 3))
-    kernel, own = make_loop(policy, loop, problem.arms)
-    regrets = problem.regret  # computed at each look: once is enough
-    recorded = regrets, np.append(shares * budget, np.inf), checkpoints
+    recorded = np.append(shares * budget, np.inf), checkpoints
+    if isinstance(world, Tape):
+        play, finish = _begin(policy, world, loop)
+    else:
+        play, finish = world.begin(policy)
+    choices = _play_chunks(
+        lambda choices: play(p, state, recorded, choices, stream), state, record, max_plays
+    )
+    regret, reward, n = finish()
+    missed = slice(int(state["level"][0]), None)  # shares that the game did not reach
+    checkpoints[missed] = state["plays"][0], state["spent"][0], regret
+    return Game(checkpoints, float(reward), n.astype(np.int64), choices)
 
-    def play(choices: NDArray[np.int32]) -> int:
-        end: int = kernel(p, *tape.arrays, n, state, *own, *recorded, choices, stream)
+
+def _begin(policy: Policy, tape: Tape, loop: str) -> tuple[Play, Finish]:
+    """Start a game on a tape."""
+    n = np.zeros(tape.problem.arms)
+    kernel, own = make_loop(policy, loop, n.size)
+    regrets = tape.problem.regret  # computed at each look: once is enough
+
+    def play(p: Any, state: State, recorded: Any, choices: Any, stream: Stream) -> int:
+        end: int = kernel(p, *tape.arrays, n, state, *own, regrets, *recorded, choices, stream)
         if end == SHORT:
             tape.extend(int(state["short"][0]))
         return end
 
-    choices = play_chunks(play, state, record, max_plays)
-    missed = slice(int(state["level"][0]), None)  # shares that the game did not reach
-    checkpoints[missed] = state["plays"][0], state["spent"][0], n @ regrets
-    reward = tape.rows[tape.start + n.astype(np.int64), 0].sum()
-    return Game(checkpoints, float(reward), n.astype(np.int64), choices)
+    def finish() -> tuple[float, float, Floats]:
+        return float(n @ regrets), tape.rows[tape.start + n.astype(np.int64), 0].sum(), n
+
+    return play, finish
 
 
-def play_chunks(
+def _play_chunks(
     play: Callable[[NDArray[np.int32]], int], state: State, record: bool, max_plays: int | None
 ) -> NDArray[np.int32] | None:
     """Call a loop until its game is over; return all choices if they are recorded."""
@@ -132,46 +147,41 @@ def make_loop(policy: Policy, name: str, arms: int) -> tuple[Any, tuple[Any, ...
     cls: Any = type(policy)
     if name == "auto":
         name = fastest_loop(policy)
+    own: tuple[Any, ...]
     if name == "plain":
-        return _plain(cls), (new_arms(arms), np.zeros(policy.memory_size(arms)))
-    if name != fastest_loop(policy):
+        own = new_arms(arms), np.zeros(policy.memory_size(arms))
+    elif name != fastest_loop(policy):
         raise InvalidInput(f"{policy.name} has no {name!r} loop; choose 'auto' or 'plain'")
-    if name == "cached":
-        return _cached(cls), (new_arms(arms), np.zeros(policy.cache_size(arms)))
-    if name == "greedy":
-        best = np.full(1, -1, dtype=np.int64)
-        return _shortcut(cls), (new_tree(arms), np.zeros(arms), best)
-    if name == "thompson":
-        return _shortcut(cls), thompson_loop.new_memory(arms)
-    awake, value = np.empty(arms, dtype=np.int64), np.empty(arms)
-    return _lazy(cls), (new_tree(arms), np.full(arms, 0.01), awake, value)
+    elif name == "cached":
+        own = new_arms(arms), np.zeros(policy.cache_size(arms))
+    elif name == "greedy":
+        own = new_tree(arms), np.zeros(arms), np.full(1, -1, dtype=np.int64)
+    elif name == "thompson":
+        own = thompson_loop.new_memory(arms)
+    else:
+        awake, value = np.empty(arms, dtype=np.int64), np.empty(arms)
+        own = new_tree(arms), np.full(arms, 0.01), awake, value
+    return _kernel(cls, name), own
 
 
 @cache
-def _plain(cls: Any) -> Any:
+def _kernel(cls: Any, loop: str) -> Any:
+    if loop == "lazy":
+        return _lazy(cls)
+    if loop == "greedy":
+        return specialize(greedy_loop.play, cls.name)
+    if loop == "thompson":
+        return specialize(thompson_loop.play, cls.name)
+    own = {"uses_variance": cls.uses_variance, "trials": cls.trials, "has_memory": True}
+    if loop == "cached":
+        own |= {"choose": cls.choose_cached, "update_memory": cls.update_cache}
+        return specialize(plain_loop.play, f"{cls.name}.cached", **own)
     found = kernels.functions(cls)
-    own = {"choose": found["choose"], "update_memory": found["update_memory"]}
-    return _specialize_plain(cls, cls.name, cls.update_memory is not None, own)
+    own |= {name: found[name] for name in ("choose", "update_memory")}
+    own["has_memory"] = cls.update_memory is not None
+    return specialize(plain_loop.play, cls.name, **own)
 
 
-@cache
-def _cached(cls: Any) -> Any:
-    own = {"choose": cls.choose_cached, "update_memory": cls.update_cache}
-    return _specialize_plain(cls, f"{cls.name}.cached", True, own)
-
-
-def _specialize_plain(cls: Any, name: str, has_memory: bool, own: dict[str, Any]) -> Any:
-    flags = {"uses_variance": cls.uses_variance, "trials": cls.trials, "has_memory": has_memory}
-    return specialize(plain_loop.play, name, **own, **flags)
-
-
-@cache
-def _shortcut(cls: Any) -> Any:
-    loops: dict[str, Any] = {"greedy": greedy_loop.play, "thompson": thompson_loop.play}
-    return specialize(loops[cls.shortcut], cls.name)
-
-
-@cache
 def _lazy(cls: Any) -> Any:
     name, clock = cls.name, cls.clock
     moments = {"ddof": float(cls.ddof), "uses_variance": cls.uses_variance}

@@ -12,17 +12,14 @@ from functools import cache
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bursar.arrays import Floats
 from bursar.jit.arms import Arms, new_arms
 from bursar.jit.compile import specialize
 from bursar.jit.rng import Stream, new_stream, uniform
 from bursar.policies import Policy, kernels
-from bursar.policies.base import Scale
 from bursar.problems import Bernoulli, Nonstationary
-from bursar.simulation.game import POLICY_STREAM, Game, play_chunks
-from bursar.simulation.plain_loop import DONE, PAUSED, State, new_state, over
+from bursar.simulation.plain_loop import DONE, PAUSED, Finish, Play, State, over
 
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821 - `_kernel` binds a policy's `choose`, `update_arm`, `update_memory`
@@ -49,42 +46,23 @@ class Source:
             self.means = np.zeros(1), problem.reward[None, :], problem.cost[None, :]
             self.best, self.fatigue = np.array([problem.rate]), np.empty(0)
         positions = [()] if shared else [(arm,) for arm in range(problem.arms)]
+        self.seconds = 0.0  # of drawing apart from playing: none
         self._streams = np.array([new_stream(*seed, OUTCOME_STREAM, *at) for at in positions])
 
-    def new_streams(self) -> Any:
-        """Return the streams at their beginning: the same for all policies."""
-        return self._streams.copy()
+    def close(self) -> None:
+        """Do nothing: a source holds no memory worth keeping, unlike a tape."""
 
+    def begin(self, policy: Policy) -> tuple[Play, Finish]:
+        """Start a game; the streams begin anew, so that outcomes are the same for all policies."""
+        size = self.problem.arms
+        arms, memory, totals = new_arms(size), np.zeros(policy.memory_size(size)), np.zeros(2)
+        world = self._streams.copy(), *self.means, self.best, self.fatigue, np.ones(size)
+        kernel = _kernel(cast(Any, type(policy)))
 
-def run(
-    policy: Policy,
-    source: Source,
-    budget: float,
-    shares: Floats,
-    seed: tuple[int, ...],
-    *,
-    overspend: str = "last",
-    record: bool = False,
-    max_plays: int | None = None,
-) -> Game:
-    """Play a game and record plays, spend and regret at each share of the budget."""
-    problem = source.problem
-    size = problem.arms
-    p = policy.kernel_params(policy.make_context(size, budget, problem.min_cost, Scale()))
-    arms, state = new_arms(size), new_state(budget, policy.ties, overspend == "never")
-    memory, totals = np.zeros(policy.memory_size(size)), np.zeros(2)
-    checkpoints, stream = np.zeros((shares.size, 3)), new_stream(*seed, POLICY_STREAM)
-    learner = p, arms, state, memory, stream
-    world = source.new_streams(), *source.means, source.best, source.fatigue, np.ones(size)
-    recorded = totals, np.append(shares * budget, np.inf), checkpoints
-    kernel = _kernel(cast(Any, type(policy)))
+        def play(p: Any, state: State, recorded: Any, choices: Any, stream: Stream) -> int:
+            return kernel(p, arms, state, memory, stream, *world, totals, *recorded, choices)
 
-    def play(choices: NDArray[np.int32]) -> int:
-        return kernel(*learner, *world, *recorded, choices)
-
-    choices = play_chunks(play, state, record, max_plays)
-    checkpoints[int(state["level"][0]) :] = state["plays"][0], state["spent"][0], totals[0]
-    return Game(checkpoints, float(arms["reward"].sum()), arms["n"].astype(np.int64), choices)
+        return play, lambda: (totals[0], arms["reward"].sum(), arms["n"])
 
 
 def _play(

@@ -5,6 +5,7 @@ The state of a game is one packed record that all compiled loops read and write.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,10 @@ from bursar.jit.compile import inlined
 from bursar.jit.rng import Stream
 
 State = NDArray[Any]
+Play = Callable[[Any, State, Any, Any, Stream], int]
+"""Plays on, with (p, state, levels and checkpoints, choices, stream); returns why it stopped."""
+Finish = Callable[[], tuple[float, float, Floats]]
+"""Returns the regret, the reward and the plays of each arm."""
 
 DONE, SHORT, PAUSED = 0, 1, 2
 """Why a loop returned: the budget is spent, a tape is too short, the choices are full."""

@@ -11,8 +11,8 @@ from bursar.errors import InvalidInput
 from bursar.policies import Policy
 from bursar.policies import policy as policy_of
 from bursar.problems import Bernoulli, Nonstationary, Problem
-from bursar.simulation import nonstationary_loop
 from bursar.simulation.game import columns_for, run
+from bursar.simulation.nonstationary_loop import Source
 from bursar.simulation.tape import Tape
 from bursar.validation import check_int, check_positive
 
@@ -88,14 +88,11 @@ def play(
     if ties is not None:
         chosen = chosen.but(ties=ties)
     if isinstance(problem, Bernoulli | Nonstationary):
-        source = nonstationary_loop.Source(problem, (seed,), shared=True)
-        game = nonstationary_loop.run(
-            chosen, source, budget, _END, (seed,), record=record, max_plays=max_plays
-        )
+        world: Source | Tape = Source(problem, (seed,), shared=True)
     else:
-        tape = Tape(problem, (seed,), columns_for([chosen]))
-        game = run(chosen, tape, budget, _END, (seed,), record=record, max_plays=max_plays)
-        tape.close()
+        world = Tape(problem, (seed,), columns_for([chosen]))
+    game = run(chosen, world, budget, _END, (seed,), record=record, max_plays=max_plays)
+    world.close()
     plays, spent, regret = game.checkpoints[-1].tolist()
     if not isinstance(problem, Nonstationary):  # summed over arms: exact in any order of plays
         regret = float(game.plays_per_arm.astype(np.float64) @ problem.regret)

@@ -19,8 +19,9 @@ from bursar.errors import InvalidInput
 from bursar.policies import Policy
 from bursar.problems import Bernoulli, Nonstationary, Problem
 from bursar.settings.base import Data
-from bursar.simulation import BUDGET_PLAYS, nonstationary_loop
-from bursar.simulation.game import Game, columns_for, run
+from bursar.simulation import BUDGET_PLAYS
+from bursar.simulation.game import columns_for, run
+from bursar.simulation.nonstationary_loop import Source
 from bursar.simulation.result import SHARES, CellGames, Plan, Result, SettingLike, plan
 from bursar.simulation.tape import Tape
 
@@ -138,19 +139,18 @@ def play_problems(
     """
     setting, problems = todo.problems(which, repetition)
     coin, prize = (1.0, 1.0) if setting is None else (setting.coin, setting.prize)
+    money = 1.0, coin, prize  # of plays, spend and regret
     for number, problem in enumerate(problems):
         budget = todo.budget_plays * problem.min_cost
         if todo.budget is not None:
             budget = todo.budget / coin
-        best = problem.rate
         key = todo.seed, repetition, number
         games = match(problem, policies or todo.policies, budget, todo.shares, key, todo.overspend)
-        yield problem.name or "problem", budget * best * prize, _in_money(games, coin, prize)
-
-
-def _in_money(games: Iterator[MatchResult], coin: float, prize: float) -> Iterator[MatchResult]:
-    for game in games:
-        yield game._replace(checkpoints=game.checkpoints * (1.0, coin, prize))
+        yield (
+            problem.name or "problem",
+            budget * problem.rate * prize,
+            (game._replace(checkpoints=game.checkpoints * money) for game in games),
+        )
 
 
 def _play_cell(todo: Plan, which: int, repetition: int) -> CellGames:
@@ -183,35 +183,23 @@ def match(
     overspend: str = "last",
 ) -> Iterator[MatchResult]:
     """Play each policy; one that fails does not keep the others from playing."""
-    at = np.array(shares)
-    if isinstance(problem, Nonstationary):
-        source = nonstationary_loop.Source(problem, key)
-        yield from _play_each(
-            policies,
-            lambda p: nonstationary_loop.run(p, source, budget, at, key, overspend=overspend),
-        )
-        return
-    tape = Tape(problem, key, columns_for(tuple(policies)))
-    yield from _play_each(
-        policies, lambda p: run(p, tape, budget, at, key, overspend=overspend), tape
+    world = (
+        Source(problem, key)
+        if isinstance(problem, Nonstationary)
+        else Tape(problem, key, columns_for(policies))
     )
-    tape.close()
-
-
-def _play_each(
-    policies: Sequence[Policy], play: Callable[[Policy], Game], tape: Tape | None = None
-) -> Iterator[MatchResult]:
     drawn = 0.0
     for policy in policies:
         start = thread_time()
         error: Exception | None = None
         try:
-            checkpoints = play(policy).checkpoints
+            game = run(policy, world, budget, np.array(shares), key, overspend=overspend)
+            checkpoints = game.checkpoints
         except Exception as caught:
             checkpoints, error = np.empty((0, 3)), caught
-        now = tape.seconds if tape is not None else drawn
-        drawing, drawn = now - drawn, now
+        drawing, drawn = world.seconds - drawn, world.seconds
         yield MatchResult(checkpoints, thread_time() - start - drawing, drawing, error)
+    world.close()
 
 
 def warm_up(policies: Sequence[Policy]) -> None:

@@ -11,7 +11,6 @@ without reading it.
 from __future__ import annotations
 
 import threading
-from functools import cache
 from time import thread_time
 from typing import Any
 
@@ -123,7 +122,7 @@ class Tape:
             draw = self._generator(int(arms[0]), _TRIALS, have)
             trials = draw.random((2, arms.size, more))
         drawn = reward, cost, trials
-        _kernel()(self.rows, self.spans, self.bits, self.start[arms], have, *drawn)
+        append(self.rows, self.spans, self.bits, self.start[arms], have, *drawn)
 
     def _generator(self, arm: int, *part: int) -> np.random.Generator:
         seed, *position = self._seed
@@ -179,9 +178,7 @@ def _append(
                 span[0], span[1], span[2], span[3] = low_r, high_r, low_c, high_c
 
 
-@cache
-def _kernel() -> Any:
-    return specialize(_append, "tape")
+append = specialize(_append, "tape")
 
 
 # A tape grows by steps and is gone after its match. Fresh pages at each step cost more than what is

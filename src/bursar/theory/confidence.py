@@ -157,16 +157,8 @@ def asymmetry(
 
     Parameters
     ----------
-    mean : float or array in [low, high]
-        Sample mean.
-    n : float or array, positive
-        Sample size; any weight above 0 will do.
-    z : float or array, at least 0
-        Number of standard deviations, as of `z_rho`.
-    eta : float or array in [0, 1]
-        Variance over that of a Bernoulli variable of the same mean.
-    low, high : float or array
-        Range [m, M] of the variable.
+    mean, n, z, eta, low, high : float or array
+        As in `bursar.interval`, with [m, M] the range; any n above 0 will do.
     squared : bool
         Give the square, which the paper's closed form is and its figure shows, in [0, 1].
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from bursar.arrays import (
     unwrap_scalar,
 )
 from bursar.errors import InvalidInput
-from bursar.jit.bounds import eta_of, lower, upper
+from bursar.jit.bounds import lower, upper
 from bursar.jit.compile import specialize
 from bursar.theory import z_from_alpha
 
@@ -70,7 +68,7 @@ def interval(
     _check_ranges(low_, high_)
     m = check_means("mean", m, low_, high_)
     below, above = ends = np.empty_like(m), np.empty_like(m)
-    _kernel(_intervals)(m, n_, z_, eta_, low_, high_, *ends)
+    _write_intervals(m, n_, z_, eta_, low_, high_, *ends)
     return restore_shape(below, shape), restore_shape(above, shape)
 
 
@@ -168,12 +166,11 @@ def eta(
     m = check_means("mean", m, low_, high_)
     if not 0.0 <= eta_min <= 1.0:
         raise InvalidInput(f"eta_min must be in [0, 1], got {eta_min!r}; 0 is the paper's choice")
-    estimate = np.ones_like(m)
-    enough = count >= min_samples
-    estimate[enough] = _kernel(_etas)(
-        m[enough], v[enough], low_[enough], high_[enough], float(eta_min)
-    )
-    return restore_shape(estimate, shape)
+    width = high_ - low_
+    most = (m - low_) / width * ((high_ - m) / width)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimate = np.clip(v / (width * width) / most, eta_min, 1.0)
+    return restore_shape(np.where((count >= min_samples) & (most > 0.0), estimate, 1.0), shape)
 
 
 def _check_ranges(low: Floats, high: Floats) -> None:
@@ -206,15 +203,4 @@ def _intervals(
         above[i] = high[i] if p == 1.0 else max(low[i] + width * p, mean[i])
 
 
-def _etas(mean: Floats, variance: Floats, low: Floats, high: Floats, least: float) -> Floats:
-    estimates = np.empty_like(mean)
-    for i in range(mean.size):
-        width = high[i] - low[i]
-        x, y = (mean[i] - low[i]) / width, (high[i] - mean[i]) / width
-        estimates[i] = eta_of(x, y, variance[i] / (width * width), least)
-    return estimates
-
-
-@cache
-def _kernel(template: Callable[..., Any]) -> Any:
-    return specialize(template, "interval")
+_write_intervals = specialize(_intervals, "interval")

@@ -47,10 +47,8 @@ def gaps(mean_reward: ArrayLike, mean_cost: ArrayLike) -> Floats:
 
     Parameters
     ----------
-    mean_reward : array in [0, 1]
-        Mean reward of every arm of the problem.
-    mean_cost : array in (0, 1]
-        Mean cost of every arm.
+    mean_reward, mean_cost : array
+        Means of every arm of the problem, in [0, 1] and (0, 1].
 
     Returns
     -------
@@ -242,10 +240,8 @@ def n_star(
 
     Parameters
     ----------
-    tau : whole number or array, at least 1
-        Time step.
-    rho : float or array, positive
-        Exploration parameter.
+    tau, rho : whole number and float, or arrays
+        As in `xi`, with tau from 1 on.
     mean_reward, mean_cost : array
         Means of every arm of the problem, in [0, 1] and (0, 1].
     eta_reward, eta_cost : float or one per arm, in [0, 1]
@@ -263,10 +259,8 @@ def n_star(
     array([         inf, 663.14450678])
     """
     mu_r, mu_c = check_arms(mean_reward, mean_cost)
-    eta_r, eta_c = (
-        _check_eta("eta_reward", eta_reward, mu_r),
-        _check_eta("eta_cost", eta_cost, mu_c),
-    )
+    eta_r = _check_eta("eta_reward", eta_reward, mu_r)
+    eta_c = _check_eta("eta_cost", eta_cost, mu_c)
     time, exponent = broadcast(tau=check_tau(tau), rho=check_rho(rho))
     delta = proportional_gaps(mu_r, mu_c)
     growth = (8.0 * exponent * np.log(time))[..., np.newaxis]

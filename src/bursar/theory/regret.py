@@ -124,22 +124,18 @@ def excess_plays_order(budget: ArrayLike, min_cost: ArrayLike) -> Any:
     return unwrap_scalar(money / cost * np.exp(-money * cost / 2.0))
 
 
-def _excess(budget: float, min_cost: float) -> float:
-    tau = _horizon(budget, min_cost)
-    if tau == 0:
-        return 1.0 + _excess_from(1, budget, min_cost)
-    return _excess_from(tau, budget, min_cost)
-
-
-def _excess_from(tau: int, budget: float, mu: float) -> float:
-    """Sum exp(-2 (t mu - budget)² / t) over t >= tau >= 1 as exp(-first) times a smooth sum."""
+def _excess(budget: float, mu: float) -> float:
+    """Sum exp(-2 (t mu - budget)² / t) over t >= tau as exp(-first) times a smooth sum."""
+    horizon = _horizon(budget, mu)
+    tau = max(horizon, 1)
     exact = 2 * (tau * Fraction(mu) - Fraction(budget)) ** 2 / tau
     if exact > _NOTHING:
         return 0.0
     first = float(exact)
     rest = float(exact - Fraction(first))  # a rounded exponent of 700 would cost two digits
     half = math.exp(-first / 2.0)  # in two halves, because exp(-first) alone may underflow
-    return half * (_smooth_sum(float(tau), budget, mu) * math.exp(-rest)) * half
+    later = half * (_smooth_sum(float(tau), budget, mu) * math.exp(-rest)) * half
+    return later if horizon else 1.0 + later
 
 
 def _smooth_sum(tau: float, budget: float, mu: float) -> float:
@@ -184,12 +180,8 @@ def regret_bound(
     ----------
     budget : float or array, positive
         Budget B; τ_B must reach the number of arms.
-    rho : float or array, positive
-        Exploration parameter.
-    mean_reward, mean_cost : array
-        Means of every arm of the problem, in [0, 1] and (0, 1], in any order.
-    eta_reward, eta_cost : float or one per arm, in [0, 1]
-        Variance over that of a Bernoulli variable of the same mean; 1 is always safe.
+    rho, mean_reward, mean_cost, eta_reward, eta_cost
+        As in `n_star`; arms in any order.
 
     Returns
     -------
@@ -226,12 +218,7 @@ def regret_order(budget: ArrayLike, rho: ArrayLike) -> Any:
 
     .. math:: B^{1-\rho} \text{ for } 0 < \rho < 1, \qquad \log B \text{ for } \rho \ge 1
 
-    Parameters
-    ----------
-    budget : float or array, at least 1
-        Budget B.
-    rho : float or array, positive
-        Exploration parameter.
+    Parameters as in `regret_bound`, with a budget of 1 or more.
 
     Examples
     --------
@@ -279,12 +266,7 @@ def lower_bound(budget: ArrayLike, mean_reward: ArrayLike, mean_cost: ArrayLike)
     is better than the best. This is about the slope in log B; at a finite budget regret may be
     lower.
 
-    Parameters
-    ----------
-    budget : float or array, positive
-        Budget B, in units of the largest cost.
-    mean_reward, mean_cost : array
-        Means of every arm of the problem, in [0, 1] and (0, 1].
+    Parameters as in `regret_bound`, the budget in units of the largest cost.
 
     References
     ----------
