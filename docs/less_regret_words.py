@@ -18,13 +18,13 @@ Three things make a policy for budgets lose money, and each has a remedy.
 
 **The rule for one arm.** Let an arm have a drift of unknown mean against an alternative that earns 0; n plays are done, m are left, each adds normal noise of known variance σ², and the arm may be given up for good at any time.
 It is optimal to continue as long as the posterior mean is above −zσ/√n. The boundary z depends only on n/(n + m) (Chernoff & Ray 1965; Lai 1987): backward induction computes it, and as m/n grows z² = 2 log(m/n) − log log(m/n) − log 16π. This is
-the Gittins index for a finite horizon. Plays are discrete, which lowers z by 0.5826/√n (Chernoff & Petkau 1986). `bursar.policies.gittins_index.hope` implements it; a test solves the stopping problem independently.
+the Gittins index for a finite horizon. Plays are discrete, which lowers z by 0.5826/√n (Chernoff & Petkau 1986). `bursar.policies.pooled_gittins.hope` implements it; a test solves the stopping problem independently.
 
 **Against a budget.** An arm that earns x and costs y per play beats spending at λ per unit of cost by x − λy per play, and the rest of the budget pays for m = (rest)/y plays. So the largest λ for which the
 arm is still worth a try is the largest x/y within z standard deviations: this is the index. The horizon is counted twice (`horizon=2`), because the stopping rule is for one arm against a *known* alternative, and here the alternatives have to be learned as well. This
 factor was chosen by trial, on the selection families only; for the other numbers (two trials, three plays, one more arm) a few values were compared there, and the first was kept.
 
-**Rewards and costs in [0, 1].** The normal interval is replaced by the likelihood-ratio region {x, y : A kl(r̃, x) + C kl(c̃, y) ≤ z²/2}, whose largest x/y is found by Newton's method in one variable (`bursar.policies.gittins_index`). A = n/η + 2 is the number of
+**Rewards and costs in [0, 1].** The normal interval is replaced by the likelihood-ratio region {x, y : A kl(r̃, x) + C kl(c̃, y) ≤ z²/2}, whose largest x/y is found by Newton's method in one variable (`bursar.policies.pooled_gittins`). A = n/η + 2 is the number of
 Bernoulli trials that n plays are worth: η = variance/(m(1 − m)) is 1 for 0/1 values and small for steady ones, as in ω*-UCB. The two extra trials are the prior; in the boundary they count as η plays each.
 
 **What arms share.** η is the average over all arms (each weighted by (n − 1)/(n + 2), with one more arm of the largest variance), shrunk towards an arm's own η as its plays accumulate: the average counts as three plays. This is the empirical Bayes

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bursar.errors import NonConforming
-from bursar.jit.compile import interpreted
+from bursar.jit.compile import as_records, interpreted
 from bursar.jit.rng import new_stream
 from bursar.policies import Learner, Policy, kernels
 from bursar.policies.slug import parse
@@ -149,8 +149,7 @@ def check_compiled_equals_python(policy: Policy) -> None:
     compiled, twin = _start(policy), _start(policy)
     twin._decide = interpreted(kernels.of(type(policy), "decide"))
     twin._learn = interpreted(kernels.of(type(policy), "learn"))
-    # plain Python reads fields as attributes only from record arrays
-    twin.arms, twin.game = (a.view(np.recarray) for a in (twin.arms, twin.game))
+    twin.arms, twin.game = as_records(twin.arms), as_records(twin.game)
     ours = _choices(compiled, 150)
     with np.errstate(all="ignore"):  # compiled code does not warn about division by 0 either
         theirs = _choices(twin, 150)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.polynomial.hermite_e import hermegauss
 
-from bursar.policies.gittins_index import KNOTS, STEP, WHOLE_PLAYS, hope
+from bursar.policies.pooled_gittins import KNOTS, STEP, WHOLE_PLAYS, hope
 
 EDGE = 8.0  # of the grid, in standard deviations
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import bursar
 from bursar.jit.arms import add, new_arms, new_game
-from bursar.policies.gittins_index import COUNT, _rounded, add_up, eta, pooled
-from bursar.policies.pooled_gittins import update_cache
+from bursar.policies.pooled_gittins import COUNT, _rounded, add_up, eta, pooled, update_cache
 
 
 def outcomes(kind: str, arms: int, plays: int) -> tuple[np.ndarray, np.ndarray]:

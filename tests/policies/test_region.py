@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from twins import divergence
 
 from bursar.jit.compile import compiled
-from bursar.policies.gittins_index import allows, largest_ratio
+from bursar.policies.pooled_gittins import allows, largest_ratio
 
 weight = st.floats(2.0, 1e7)
 mean = st.floats(0.001, 0.999)

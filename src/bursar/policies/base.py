@@ -354,7 +354,7 @@ class Learner:
     def __init__(
         self, policy: Policy, context: PolicyContext, ranges: Mapping[str, Range], stream: Stream
     ) -> None:
-        self.policy, self.scale, self.stream = policy, context.scale or Scale(), stream
+        self.policy, self.scale, self.stream = policy, context.scale, stream
         self._ranges = ranges
         self.kernel_params = policy.start_params(context)
         self.arms = new_arms(context.arms)
@@ -475,4 +475,4 @@ class PolicyContext(NamedTuple):
     arms: int
     budget: float | None = None
     min_cost: float | None = None
-    scale: Scale | None = None
+    scale: Scale = Scale()

@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple
 
 from bursar.jit.bounds import eta_of, lower, upper
 from bursar.jit.compile import compiled
-from bursar.policies.base import POSITIVE, Domain, Domains, Examples, Policy, PolicyContext, Scale
+from bursar.policies.base import POSITIVE, Domain, Domains, Examples, Policy, PolicyContext
 
 
 class Params(NamedTuple):
@@ -92,11 +92,7 @@ class OmegaUCB(Policy):
     source = "Heyden, Arzamasov, Fouché & Böhm, KDD 2024"
     formula = "upper(mean reward) / lower(mean cost), Theorem 1 with eta = 1, z² = 2 rho log(N + 1)"
     domains: ClassVar[Domains] = (("rho", POSITIVE),)
-    example_params: ClassVar[Examples] = (
-        {"rho": 1 / 64},
-        {"rho": 1 / 4},
-        {"rho": 1.0},
-    )
+    example_params: ClassVar[Examples] = ({"rho": 1 / 64}, {"rho": 1 / 4}, {"rho": 1.0})
     always_shown: ClassVar[tuple[str, ...]] = ("rho",)
     monotone = True
     uses_variance = False
@@ -115,7 +111,7 @@ class OmegaUCB(Policy):
         )
 
     def kernel_params(self, context: PolicyContext) -> Params:
-        scale = context.scale or Scale()
+        scale = context.scale
         offsets = scale.reward_low / scale.reward_width, scale.cost_low / scale.cost_width
         return Params(self.rho, math.inf, 0.0, *offsets)  # no number of samples is enough
 

@@ -16,8 +16,6 @@ class Bernoulli(Problem):
     ----------
     reward, cost : array_like
         The probabilities of a reward of 1 and of a cost of 1, for each arm.
-    name : str
-        What tables call the problem.
 
     Examples
     --------

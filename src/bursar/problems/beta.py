@@ -17,8 +17,6 @@ class Beta(Problem):
     reward_alpha, reward_beta, cost_alpha, cost_beta : array_like
         The two parameters of each arm's reward and of its cost, all positive; the mean is
         ``alpha / (alpha + beta)``.
-    name : str
-        What tables call the problem.
 
     Examples
     --------
@@ -66,8 +64,6 @@ class Clicks(Problem):
         The probability of a reward of 1 of each arm; unlike with a Beta distribution it may be 0.
     alpha, beta : ndarray
         The two parameters of each arm's cost.
-    name : str
-        What tables call the problem.
     """
 
     parameter_names = ("reward", "alpha", "beta")

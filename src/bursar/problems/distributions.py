@@ -36,8 +36,6 @@ class Sampled(Problem):
     sampler : callable
         ``sampler(arm, rng, size)`` returns ``size`` rewards and ``size`` costs of an arm, all in
         [0, 1], drawn with ``rng`` and nothing else.
-    name : str
-        What tables call the problem.
 
     Examples
     --------

@@ -24,8 +24,6 @@ class Empirical(Problem):
     reward_range, cost_range : (float, float)
         The smallest and largest value possible, 0 or more. Values are divided by the upper end
         (not shifted: that would change the reward per cost).
-    name : str
-        What tables call the problem.
 
     Examples
     --------

@@ -20,8 +20,6 @@ class GeneralizedBernoulli(Problem):
     reward_weights, cost_weights : array_like of shape (K, m)
         One row per arm, one column per value: column ``j`` is ``j / (m - 1)``. Rows are divided by
         their sums, so that counts may be given. Rewards and costs may have different ``m``.
-    name : str
-        What tables call the problem.
     mean_factor : float
         Multiplies the means that the problem states, not what it yields: budgets and regret
         follow the stated means. 1 is the truth; 0.8 repeats a slip of the paper's experiments.

@@ -32,8 +32,6 @@ class Nonstationary(Problem):
         share of the budget that was spent on this very arm.
     min_cost : float, optional
         A lower bound on all mean costs, in which budgets are counted; by default the least.
-    name : str
-        What tables call the problem.
 
     Examples
     --------

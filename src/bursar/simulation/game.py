@@ -186,9 +186,8 @@ def _lazy(cls: Any) -> Any:
     name, clock = cls.name, cls.clock
     moments = {"ddof": float(cls.ddof), "uses_variance": cls.uses_variance}
     evaluate = specialize(lazy_loop.evaluate, name, index=cls.index, **moments)
-    row = specialize(lazy_loop.evaluate_row, name, evaluate=evaluate, **moments)
     worst = cls.worst or specialize(lazy_loop.worst, name, index=cls.index)
-    certify = specialize(lazy_loop.certify, name, evaluate_row=row, clock=clock)
-    decide = specialize(lazy_loop.decide, name, evaluate_row=row, clock=clock, certify=certify)
-    parts = {"decide": decide, "evaluate_row": row, "worst": worst, "clock": clock, **moments}
-    return specialize(lazy_loop.play, name, **parts)
+    parts = {"evaluate": evaluate, "clock": clock}
+    parts["certify"] = specialize(lazy_loop.certify, name, **parts)
+    parts["decide"] = specialize(lazy_loop.decide, name, **parts)
+    return specialize(lazy_loop.play, name, worst=worst, **parts, **moments)

@@ -123,17 +123,13 @@ def worst(
     return index(p, n, r, c, vr, vc, now)
 
 
-def evaluate(p: Any, n: float, sr: float, sc: float, m2r: float, m2c: float, now: Any) -> float:
-    """Return the index of an arm from its sums and squared deviations."""
-    free = max(n - ddof, 1.0)
-    return index(p, n, sr / n, sc / n, m2r / free, m2c / free, now)
-
-
-def evaluate_row(p: Any, rows: Floats, at: int, n: float, now: Any) -> float:
+def evaluate(p: Any, rows: Floats, at: int, n: float, now: Any) -> float:
     """Return the index of an arm from its row of the tape."""
-    if uses_variance:
-        return evaluate(p, n, rows[at, 0], rows[at, 1], rows[at, 2], rows[at, 3], now)
-    return evaluate(p, n, rows[at, 0], rows[at, 1], 0.0, 0.0, now)
+    r, c = rows[at, 0] / n, rows[at, 1] / n
+    if not uses_variance:
+        return index(p, n, r, c, 0.0, 0.0, now)
+    free = max(n - ddof, 1.0)
+    return index(p, n, r, c, rows[at, 2] / free, rows[at, 3] / free, now)
 
 
 def certify(
@@ -144,14 +140,14 @@ def certify(
     gap = best - here
     if best == math.inf:  # as long as infinite arms are left no finite one matters: look far ahead
         ahead = 1000 * plays
-        bound = evaluate_row(p, rows, at, n, clock(p, float(ahead))) * _SLACK
+        bound = evaluate(p, rows, at, n, clock(p, float(ahead))) * _SLACK
         if bound < math.inf:
             return bound, ahead
     if gap > 0.0:
         limit = best if best == math.inf else best - 0.25 * gap
         for _ in range(8):
             ahead = plays + 1 + int(stretch[arm] * plays)
-            bound = evaluate_row(p, rows, at, n, clock(p, float(ahead))) * _SLACK
+            bound = evaluate(p, rows, at, n, clock(p, float(ahead))) * _SLACK
             if bound < limit:
                 if bound < here + 0.25 * gap:
                     stretch[arm] = min(2.0 * stretch[arm], 1e6)  # look farther the next time
@@ -174,7 +170,7 @@ def decide(
             put(tree, k, 0.0, -1)
     else:
         k = s.leader
-        best = evaluate_row(p, rows, start[k] + int(n[k]), n[k], now)
+        best = evaluate(p, rows, start[k] + int(n[k]), n[k], now)
         awake[0], value[0], count = k, best, 1
     while True:
         # beside infinite arms no finite one matters, but it may have become infinite
@@ -184,7 +180,7 @@ def decide(
             break
         put(tree, k, ABSENT, NEVER)
         awake[count] = k
-        value[count] = evaluate_row(p, rows, start[k] + int(n[k]), n[k], now)
+        value[count] = evaluate(p, rows, start[k] + int(n[k]), n[k], now)
         best = max(best, value[count])
         count += 1
     if tree[1].infinite > 0:
@@ -228,9 +224,7 @@ def play(
                 stays = False
                 if s.plays > arms and tree[1].infinite == 0 and tree[1].expiry >= s.plays:
                     k = s.leader
-                    here = evaluate_row(
-                        p, rows, start[k] + int(n[k]), n[k], clock(p, float(s.plays))
-                    )
+                    here = evaluate(p, rows, start[k] + int(n[k]), n[k], clock(p, float(s.plays)))
                     stays = tree[1].bound < here < math.inf
                 if not stays:
                     s.leader = decide(p, rows, start, n, s, tree, stretch, awake, value, stream)

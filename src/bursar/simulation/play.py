@@ -45,6 +45,8 @@ def play(
 ) -> Run:
     """Play until the spend reaches the budget; the last play may exceed it, as in the paper.
 
+    Regret is the sum of mean cost times the gap to the best ratio.
+
     Parameters
     ----------
     policy : Policy or str
@@ -63,11 +65,6 @@ def play(
         Keep the arm of every play in ``Run.choices``.
     max_plays : int, optional
         Stop after this many plays even if some of the budget is left.
-
-    Returns
-    -------
-    Run
-        Plays, spend, reward and regret: the sum of mean cost times the gap to the best ratio.
 
     Examples
     --------

@@ -52,17 +52,14 @@ def alpha(t: ArrayLike, rho: ArrayLike = 1.0) -> Any:
 
     .. math:: \alpha(t) < 1 - \sqrt{1 - t^{-\rho}}
 
+    The bound is 1 at ``t = 1``; its relative error is about 1e-15.
+
     Parameters
     ----------
     t : float or array, at least 1
         Round. (The paper says t > 0, but below 1 the root has no real value.)
     rho : float or array, positive
         Exploration parameter.
-
-    Returns
-    -------
-    float or array
-        The bound, 1 at ``t = 1``; relative error about 1e-15.
 
     Examples
     --------
@@ -110,15 +107,8 @@ def z_from_alpha(alpha: ArrayLike) -> Any:
 
     .. math:: z = -\Phi^{-1}(\alpha / 2), \qquad \mathrm{erfc}(z / \sqrt 2) = \alpha
 
-    Parameters
-    ----------
-    alpha : float or array in [0, 1]
-        Level; 1 gives 0 and 0 gives infinity.
-
-    Returns
-    -------
-    float or array
-        The quantile; relative error about 1e-15 for every double.
+    A level of 1 gives 0 and a level of 0 gives infinity; the relative error is about 1e-15 for
+    every double in [0, 1].
 
     Examples
     --------
@@ -155,19 +145,16 @@ def asymmetry(
         = (x - y) \sqrt{\frac{\eta z^2}{4nxy + \eta z^2}}, \qquad
         x = \frac{\bar\mu - m}{M - m}, \quad y = \frac{M - \bar\mu}{M - m}
 
+    It is in [-1, 1]: -1 at `low`, 0 in the middle, 1 at `high`. The paper claims [0, 1] for its
+    definition, which holds for the square only. 0 for an interval of width zero (``z = 0`` or
+    ``eta = 0``), which has no shape.
+
     Parameters
     ----------
     mean, n, z, eta, low, high : float or array
         As in `bursar.interval`, with [m, M] the range; any n above 0 will do.
     squared : bool
         Give the square, which the paper's closed form is and its figure shows, in [0, 1].
-
-    Returns
-    -------
-    float or array
-        In [-1, 1]: -1 at `low`, 0 in the middle, 1 at `high`. The paper claims [0, 1] for its
-        definition, which holds for the square only. 0 for an interval of width zero (``z = 0``
-        or ``eta = 0``), which has no shape.
 
     Examples
     --------

@@ -34,18 +34,16 @@ def tau_budget(budget: ArrayLike, min_cost: ArrayLike) -> Any:
 
     .. math:: \tau_B = \left\lfloor 2B / \min_k\mu_k^c \right\rfloor
 
+    This is the floor of the exact quotient of the two doubles, an int for single numbers. The
+    double 0.1 lies above one tenth, so a budget of 100 gives 1999 with it, where float division
+    would round up to 2000.
+
     Parameters
     ----------
     budget : float or array, positive
         Budget B.
     min_cost : float or array in (0, 1]
         Smallest mean cost of an arm.
-
-    Returns
-    -------
-    int or array
-        The floor of the exact quotient of the two doubles. The double 0.1 lies above one tenth,
-        so a budget of 100 gives 1999 with it, where float division would round up to 2000.
 
     Examples
     --------
@@ -92,12 +90,8 @@ def excess_plays(budget: ArrayLike, min_cost: ArrayLike) -> Any:
     they stay within the budget with at most the probability summed here, as soon as tμ > B. At
     t = 0, which matters for budgets below μ / 2 only, the probability is 1.
 
-    Parameters as in `tau_budget`.
-
-    Returns
-    -------
-    float or array
-        X(B); relative error below 1e-14, also where 1e10 terms matter. 0 below the least double.
+    The relative error is below 1e-14, also where 1e10 terms matter; 0 stands for values below the
+    least double. Parameters as in `tau_budget`.
 
     Examples
     --------
@@ -174,7 +168,8 @@ def regret_bound(
         + \mathcal X(B)\right) + 2 \max_k \mu_k^r / \mu_k^c
 
     The value of X(B) is `excess_plays`: **derived by bursar**, the paper states its order only.
-    It vanishes like exp(-B min μ), so that for usual budgets it does not show.
+    It vanishes like exp(-B min μ), so that for usual budgets it does not show. The bound has the
+    shape of `budget` and `rho`; it is infinite if a worse arm has mean reward 1.
 
     Parameters
     ----------
@@ -182,11 +177,6 @@ def regret_bound(
         Budget B; τ_B must reach the number of arms.
     rho, mean_reward, mean_cost, eta_reward, eta_cost
         As in `n_star`; arms in any order.
-
-    Returns
-    -------
-    float or array
-        The bound, of the shape of `budget` and `rho`. Infinity if a worse arm has mean reward 1.
 
     Notes
     -----
