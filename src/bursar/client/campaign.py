@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import OrderedDict
 from collections.abc import (
     AsyncIterator,
@@ -21,7 +22,6 @@ from bursar import campaign
 from bursar.campaign.ask_options import check_new_id, make_ask_options, new_id
 from bursar.campaign.decision import DecisionBlock
 from bursar.client.decode import (
-    check_reward,
     decode_arm,
     decode_decision,
     decode_explanation,
@@ -43,7 +43,7 @@ from bursar.errors import (
     StorageUnavailable,
 )
 from bursar.money import Amount, Coin, Rounding
-from bursar.validation import check_int, check_text
+from bursar.validation import check_int, check_number, check_text
 
 if TYPE_CHECKING:
     from bursar.campaign import ArmView, Config, Decision, Explanation, Forecast, Status
@@ -305,8 +305,7 @@ class CampaignVerbs:
                 "an outcome has decision, cost, reward, report, rounding and token,"
                 f" got {', '.join(map(repr, outcome)) or 'nothing'}"
             )
-        self._learn_exponent(outcome["decision"])
-        key, report = _decision_id(outcome["decision"]), outcome.get("report")
+        key, report = self._id_of(outcome["decision"]), outcome.get("report")
         token = outcome.get("token") or self._tokens.get(key)
         checked = {
             "decision": key,
@@ -327,18 +326,25 @@ class CampaignVerbs:
             members["cost"], left = encode_amount("cost", cost, self._exponent, rounding)
             members |= {} if left is None else {"rounding": left}
         if reward is not None:
-            members["reward"] = check_reward(reward)
+            members["reward"] = check_number("reward", reward)
+            if not math.isfinite(members["reward"]):
+                raise InvalidInput(f"reward must be finite, got {reward!r}")
         return members
 
-    def _learn_exponent(self, decision: Decision | str) -> None:
+    def _id_of(self, decision: Decision | str) -> str:
+        """Return the id of a decision, of a decision in a block, or the id itself."""
         coin = getattr(decision, "coin", None)
         if coin is not None:
             self._exponent = coin.exponent
+        found = getattr(decision, "id", decision)
+        if not isinstance(found, str) or not found:
+            raise InvalidInput(f"decision must be what ask() returned, or its id, got {decision!r}")
+        return found
 
     @ScriptMethod
     def token(self, decision: Decision | str) -> Script[str]:
         """Return the token with which the decision can be settled after a restore."""
-        key = _decision_id(decision)
+        key = self._id_of(decision)
         if key not in self._tokens:
             return (yield from self._load(lambda data: str(data["token"]), "decisions", key))
         return self._tokens[key]
@@ -346,7 +352,7 @@ class CampaignVerbs:
     @ScriptMethod
     def confirm(self, decision: Decision | str) -> Script[Decision]:
         """Confirm that a decision is about to be carried out (campaigns with ask_ttl)."""
-        path = self._path("decisions", _decision_id(decision), "confirm")
+        path = self._path("decisions", self._id_of(decision), "confirm")
         return (yield from self._transport.send(Request("POST", path, self._read_decision, {})))
 
     @ScriptMethod
@@ -355,7 +361,7 @@ class CampaignVerbs:
     ) -> Script[Decision]:
         """Release the hold of a decision that was not used."""
         request = self._make_void(
-            _decision_id(decision), check_text("reason", reason), check_text("by", by)
+            self._id_of(decision), check_text("reason", reason), check_text("by", by)
         )
         return (yield from self._transport.deliver(request))
 
@@ -365,7 +371,7 @@ class CampaignVerbs:
     ) -> Script[list[Decision | BursarError]]:
         """Release many holds; a decision that is refused returns its error in its place."""
         why = {"reason": check_text("reason", reason), "by": check_text("by", by) or None}
-        ids, results = [_decision_id(one) for one in decisions], []
+        ids, results = [self._id_of(one) for one in decisions], []
         for start in range(0, len(ids), _BATCH):
             body = {"ids": ids[start : start + _BATCH], **why}
             request = Request("POST", self._path("decisions", verb="void"), _read_results, body)
@@ -385,17 +391,16 @@ class CampaignVerbs:
         """Correct a recorded outcome; the first report stays in the log."""
         if cost is None and reward is None:
             raise InvalidInput("correct must have a cost, a reward or both, got neither")
-        self._learn_exponent(decision)
+        path = self._path("decisions", self._id_of(decision), "correct")
         body = self._encode_outcome(cost, reward)
         body |= {"reason": check_text("reason", reason), "by": by or None}
-        path = self._path("decisions", _decision_id(decision), "correct")
         request = Request("POST", path, self._read_decision, body, repeatable=False)
         return (yield from self._transport.send(request))
 
     @ScriptMethod
     def decision(self, id: str) -> Script[Decision]:
         """Return a decision in its present state."""
-        return (yield from self._load(self._read_decision, "decisions", _decision_id(id)))
+        return (yield from self._load(self._read_decision, "decisions", self._id_of(id)))
 
     # blocks
 
@@ -582,7 +587,7 @@ class CampaignVerbs:
     @ScriptMethod
     def explain(self, decision: Decision | str) -> Script[Explanation]:
         """Return why a decision chose its arm, computed from the log of that moment."""
-        path = "decisions", _decision_id(decision)
+        path = "decisions", self._id_of(decision)
         why = yield from self._load(lambda data: decode_explanation(data["why"]), *path, why="true")
         return why
 
@@ -653,14 +658,6 @@ class CampaignVerbs:
 
 def _read_results(data: dict[str, Any]) -> list[Decision | BursarError]:
     return [decode_result(one) for one in data["results"]]
-
-
-def _decision_id(decision: Decision | str) -> str:
-    """Return the id of a decision, of a decision in a block, or the id itself."""
-    found = getattr(decision, "id", decision)
-    if not isinstance(found, str) or not found:
-        raise InvalidInput(f"decision must be what ask() returned, or its id, got {decision!r}")
-    return found
 
 
 class RemoteCampaign(CampaignVerbs, Blocking):

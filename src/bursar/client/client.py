@@ -13,7 +13,7 @@ import httpx2
 import msgspec
 
 from bursar.campaign.decision import DecisionBlock
-from bursar.client.campaign import AsyncCampaign, RemoteCampaign
+from bursar.client.campaign import AsyncCampaign, CampaignVerbs, RemoteCampaign
 from bursar.client.decode import decode_status
 from bursar.client.script import AsyncRunner, Awaiting, Blocking, Runner, Script, ScriptMethod
 from bursar.client.transport import Request, Retry, Transport, make_path, read_nothing
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bursar.campaign import Status
 
 HTTP = TypeVar("HTTP", httpx2.BaseTransport, httpx2.AsyncBaseTransport)
+C = TypeVar("C", bound=CampaignVerbs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +57,11 @@ class ApiKey:
     token: str | None = field(default=None, repr=False)
 
 
-class ServiceVerbs(Generic[HTTP]):
+class ServiceVerbs(Generic[HTTP, C]):
     """The verbs that concern no single campaign; each is a script."""
 
-    _runner: Any  # the class of its runner
+    _runner_type: Any
+    _campaign_type: type[C]
 
     def __init__(
         self,
@@ -73,20 +75,26 @@ class ServiceVerbs(Generic[HTTP]):
     ) -> None:
         retry = retry or Retry()
         self._transport = Transport(url, key, timeout, retry, spool)
-        self.runner = self._runner(transport, retry.sleep)
+        self.runner = self._runner_type(transport, retry.sleep)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._transport.url!r})"  # without the key
 
-    def _create(
+    def campaign(self, name: str) -> C:
+        """Return a campaign; nothing is sent yet."""
+        return self._campaign_type(self.runner, self._transport, name)
+
+    @ScriptMethod
+    def create(
         self,
+        /,
         name: str,
         budget: Amount,
         arms: Mapping[str, Amount],
-        policy: str | None,
-        rules: Mapping[str, Any],
-    ) -> Script[None]:
-        """Create a campaign; an existing one must be the same."""
+        policy: str | None = None,
+        **rules: Any,
+    ) -> Script[C]:
+        """Create a campaign as :class:`bursar.Campaign` does; an existing one must be the same."""
         if not isinstance(arms, Mapping):
             raise InvalidInput(f"arms must map each key to its maximum cost, got {arms!r}")
         coin = Coin(rules.get("exponent", 6), rules.get("currency", ""))
@@ -95,7 +103,7 @@ class ServiceVerbs(Generic[HTTP]):
             return coin.text(coin.units(what, value))
 
         caps = rules.get("caps") or {}
-        body = dict(rules) | {
+        body = rules | {
             "name": name,
             "budget": encode("budget", budget),
             "arms": [
@@ -106,6 +114,7 @@ class ServiceVerbs(Generic[HTTP]):
             "caps": {scope: encode(f"the cap of {scope}", cap) for scope, cap in caps.items()},
         }
         yield from self._transport.send(Request("POST", make_path("campaigns"), read_nothing, body))
+        return self.campaign(name)
 
     @ScriptMethod
     def campaigns(self) -> Script[list[Status]]:
@@ -174,7 +183,7 @@ def _read_key(data: Any) -> ApiKey:
     return msgspec.convert(data, ApiKey)
 
 
-class Client(ServiceVerbs[httpx2.BaseTransport], Blocking):
+class Client(ServiceVerbs[httpx2.BaseTransport, RemoteCampaign], Blocking):
     """The campaigns of a service, with the verbs of embedded ones.
 
     Parameters
@@ -201,23 +210,7 @@ class Client(ServiceVerbs[httpx2.BaseTransport], Blocking):
         campaign = bursar.Client("http://127.0.0.1:8321", key=key).campaign("llm")
     """
 
-    _runner = Runner
-
-    def campaign(self, name: str) -> RemoteCampaign:
-        """Return a campaign; nothing is sent yet."""
-        return RemoteCampaign(self.runner, self._transport, name)
-
-    def create(
-        self,
-        name: str,
-        budget: Amount,
-        arms: Mapping[str, Amount],
-        policy: str | None = None,
-        **rules: Any,
-    ) -> RemoteCampaign:
-        """Create a campaign as :class:`bursar.Campaign` does; an existing one must be the same."""
-        self.runner.run_script(self._create(name, budget, arms, policy, rules))
-        return self.campaign(name)
+    _runner_type, _campaign_type = Runner, RemoteCampaign
 
     def decide(self, name: str, **options: Any) -> AbstractContextManager[DecisionBlock]:
         """Ask a campaign, and report the outcome at the end of the block."""
@@ -234,7 +227,7 @@ class Client(ServiceVerbs[httpx2.BaseTransport], Blocking):
         self.close()
 
 
-class AsyncClient(ServiceVerbs[httpx2.AsyncBaseTransport], Awaiting):
+class AsyncClient(ServiceVerbs[httpx2.AsyncBaseTransport, AsyncCampaign], Awaiting):
     """The campaigns of a service in an asyncio program; as :class:`bursar.Client`, awaited.
 
     Every verb and every number of a campaign is awaited, ``await campaign.ask()``,
@@ -242,23 +235,7 @@ class AsyncClient(ServiceVerbs[httpx2.AsyncBaseTransport], Awaiting):
     parameters are those of :class:`bursar.Client`.
     """
 
-    _runner = AsyncRunner
-
-    def campaign(self, name: str) -> AsyncCampaign:
-        """Return a campaign; nothing is sent yet."""
-        return AsyncCampaign(self.runner, self._transport, name)
-
-    async def create(
-        self,
-        name: str,
-        budget: Amount,
-        arms: Mapping[str, Amount],
-        policy: str | None = None,
-        **rules: Any,
-    ) -> AsyncCampaign:
-        """Create a campaign as :class:`bursar.Campaign` does; an existing one must be the same."""
-        await self.runner.run_script(self._create(name, budget, arms, policy, rules))
-        return self.campaign(name)
+    _runner_type, _campaign_type = AsyncRunner, AsyncCampaign
 
     def decide(self, name: str, **options: Any) -> AbstractAsyncContextManager[DecisionBlock]:
         """Ask a campaign, and report the outcome at the end of the block."""

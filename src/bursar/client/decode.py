@@ -15,10 +15,9 @@ import msgspec
 from bursar import campaign
 from bursar.campaign.events import check_kind
 from bursar.client.transport import decode_error
-from bursar.errors import BursarError, InvalidInput
+from bursar.errors import BursarError
 from bursar.ledger import Event
 from bursar.money import Amount, Coin, Rounding
-from bursar.validation import check_number
 
 if TYPE_CHECKING:
     from bursar.campaign import ArmView, Decision, Explanation, Forecast, Status
@@ -45,14 +44,6 @@ def encode_amount(
         return coin.text(coin.units(name, value, rounding)), None
     Coin(0).units(name, value, rounding or "up")  # a finite number, 0 or more, below 10^18
     return f"{Decimal(value):f}", rounding
-
-
-def check_reward(reward: Any) -> float:
-    """Return a reward as a float; raise InvalidInput for what no campaign accepts."""
-    found = check_number("reward", reward)
-    if not math.isfinite(found):
-        raise InvalidInput(f"reward must be finite, got {reward!r}")
-    return found
 
 
 def decode_decision(data: dict[str, Any]) -> Decision:

@@ -19,7 +19,7 @@ import httpx2
 
 from bursar import errors
 from bursar.client.script import Script, SendRequest, Sleep
-from bursar.client.spool import Spool, SpooledCall
+from bursar.client.spool import Spool
 from bursar.errors import (
     BursarError,
     InvalidData,
@@ -64,12 +64,6 @@ class Request(Generic[T]):
     query: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     repeatable: bool = True
-
-    @property
-    def target(self) -> str:
-        """Path and query."""
-        given = {name: value for name, value in self.query.items() if value is not None}
-        return f"{self.path}?{urlencode(given)}" if given else self.path
 
 
 def make_path(*parts: str, verb: str = "") -> str:
@@ -220,21 +214,7 @@ _UNSENDABLE = (httpx2.LocalProtocolError, httpx2.UnsupportedProtocol)
 
 
 class Transport:
-    """The connection to a service: its address, key, deadline, retries and spool.
-
-    Parameters
-    ----------
-    url : str
-        Address of the service.
-    key : str or None
-        The API key.
-    timeout : float
-        Seconds within which a call must be answered, all attempts together.
-    retry : Retry
-        How to wait between attempts.
-    spool : path or None
-        The file for outcomes that could not be delivered.
-    """
+    """The connection to a service, with the parameters of :class:`bursar.Client`."""
 
     def __init__(
         self, url: str, key: str | None, timeout: float, retry: Retry, spool: str | Path | None
@@ -286,7 +266,9 @@ class Transport:
         headers = self.headers | dict(request.headers) | {"request-timeout": f"{timeout:.3f}"}
         if content:
             headers["content-type"] = "application/json"
-        return SendRequest(request.method, self.url + request.target, headers, content, timeout)
+        query = {name: value for name, value in request.query.items() if value is not None}
+        url = self.url + request.path + (f"?{urlencode(query)}" if query else "")
+        return SendRequest(request.method, url, headers, content, timeout)
 
     @staticmethod
     def may_have_arrived(error: BaseException) -> bool:
@@ -393,7 +375,9 @@ class Transport:
                 except BursarError as error:
                     if self.spool.accepts(error):
                         raise
-                    if not _is_settled(call, error):
+                    # a hold that never existed needs no release
+                    released = call.path.endswith("/void") and isinstance(error, UnknownDecision)
+                    if not released:
                         _LOG.warning("refused, from %s: %s", self.spool.path, error)
                         self.spool.refuse(call, error)
                         refused += 1
@@ -402,8 +386,3 @@ class Transport:
             if delivered:
                 self.spool.delete(delivered)
         return len(delivered) - refused
-
-
-def _is_settled(call: SpooledCall, error: BursarError) -> bool:
-    """Return whether a refusal leaves nothing to do: the hold to release never existed."""
-    return isinstance(error, UnknownDecision) and call.path.endswith("/void")
