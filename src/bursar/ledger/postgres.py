@@ -5,41 +5,70 @@ another. Commits are synchronous: what was acknowledged survives a crash of the 
 of the server if there is a synchronous standby. Backups are made with PostgreSQL's own tools:
 ``pg_dump --schema=bursar`` or point-in-time recovery. A pooler in between must pool sessions, not
 transactions.
+
+Connections are psycopg's, in its pipeline mode and from its pool. A writer needs two round trips
+while others wait for its lock: statements go out together in a pipeline. After any error the
+connection is closed, so an answer is never taken for that of another statement. Every wait has an
+end: a server or network that falls silent does not block a caller.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import logging
+import os
+import secrets
+import threading
+import time
+import weakref
+from collections import defaultdict
+from collections.abc import Generator, Sequence
+from functools import partial
 from typing import Any
 
-from bursar.errors import CorruptLedger, InvalidInput, StorageInUse, StorageUnavailable
+from bursar.errors import (
+    BursarError,
+    CorruptLedger,
+    InvalidInput,
+    MissingExtra,
+    StorageInUse,
+    StorageUnavailable,
+)
 from bursar.ledger.chain import Written, chain_events, hash_snapshot, refused_totals
-from bursar.ledger.event import (
-    GENESIS,
-    Event,
-    decode_events,
-    encode_event_body,
-    hash_event,
-)
-from bursar.ledger.postgres_connection import (
-    DriverError,
-    PostgresConnection,
-    PostgresPool,
-    Statement,
-    describe_url,
-    format_error,
-    postgres_error,
-)
+from bursar.ledger.event import Event, decode_events, encode_event_body, hash_event
+from bursar.ledger.locks import register_fork_guard
 from bursar.ledger.sql import (
+    EMPTY_LOG,
     EVENTS_AFTER,
+    POSTGRES_STEPS,
     Row,
     SQLStore,
     SQLWriter,
+    check_version,
     existing_campaign,
+    take_steps,
     unknown_campaign,
 )
 from bursar.ledger.store import CampaignTotals, LogHead
+
+try:
+    import psycopg
+    from psycopg.adapt import AdaptersMap
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+    from psycopg.types.array import ListBinaryDumper
+    from psycopg.types.numeric import Int8BinaryDumper
+    from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
+    from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+except ImportError:
+    raise MissingExtra(
+        "postgresql:// needs psycopg and psycopg_pool, which are not installed;"
+        " pip install 'bursar[postgres]'"
+    ) from None
+
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # no output unless configured
+
+Statement = tuple[str, Sequence[Any]]
+"""An SQL text with parameters $1, $2, ... and their values."""
 
 _PAGE = 5000  # events that are fetched at a time
 _PREFETCH = 64  # events of other processes that are fetched together with the lock
@@ -82,6 +111,39 @@ _DROP_SNAPSHOTS = (
 )
 _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
 
+_LARGEST = 16  # connections of one process
+_SOON = 1.0  # seconds after which a caller without a connection finds out why
+_LOCK_NOT_AVAILABLE = "55P03"
+_ADVISORY = int.from_bytes(b"bursar", "big")  # key of the lock for changing tables
+
+# the defaults send integers in as few bytes as they need, each size a statement of its own
+_ADAPTERS = AdaptersMap(psycopg.adapters)
+_ADAPTERS.register_dumper(int, Int8BinaryDumper)
+_ADAPTERS.register_dumper(str, StrBinaryDumper)
+_ADAPTERS.register_dumper(bytes, BytesBinaryDumper)
+_ADAPTERS.register_dumper(list, ListBinaryDumper)
+
+_OPTIONS: dict[str, Any] = {
+    "autocommit": True,
+    "cursor_factory": psycopg.RawCursor,
+    "context": _ADAPTERS,
+    "prepare_threshold": None,
+}
+# unless the URL says otherwise: the server that accepts writes, and early news of a dead network
+_DEFAULTS = {
+    "target_session_attrs": "read-write", "keepalives_idle": "5", "keepalives_interval": "2",
+    "keepalives_count": "3", "tcp_user_timeout": "10000",
+}  # fmt: skip
+# Plans are made once, while tables may still be empty, so they must not be those of empty tables.
+# A client that stops inside a transaction must not block the others for ever.
+_SETTINGS = """
+SET synchronous_commit = on; SET default_transaction_isolation = 'read committed';
+SET client_encoding = 'UTF8'; SET search_path = bursar; SET statement_timeout = 0;
+SET plan_cache_mode = 'force_generic_plan'; SET enable_seqscan = off;
+SET idle_in_transaction_session_timeout = '30s';
+SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3
+"""
+
 
 class PostgresStore(SQLStore):
     """Campaigns in a database such as ``postgresql://user:secret@host/spend``.
@@ -102,14 +164,22 @@ class PostgresStore(SQLStore):
         self.names()  # creates the tables now, or raises what is wrong
 
     def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
-        if first.seq != 1:
-            raise refused_totals(totals, f"a campaign starts with event 1, got {first.seq}")
         _check_totals(totals)
-        body = encode_event_body(first.body)
-        last = hash_event(GENESIS, first, body)
+        [(_, body, last)] = chain_events(EMPTY_LOG, [first])
         state, budget, spent, held, _ = totals
         row = [name, state, budget, spent, held, first.seq, first.ts, first.kind, first.decision]
-        if not self._create((_CREATE, [*row, body.decode(), last]), name, last):
+        statement: Statement = (_CREATE, [*row, body.decode(), last])
+        connection, _ = self._pool.begin(_BEGIN)
+        try:
+            created = connection.run(statement, _COMMIT)[0].rowcount > 0
+        except psycopg.Error:
+            self._pool.put_back(connection)
+            # once more: this waits for the end of the lost transaction, and finds what it left
+            again = [_BEGIN, statement, _COMMIT, (_HASH_AT, [name, 1])]
+            connection, [_, done, _, found] = self._pool.begin(*again, patient=True)
+            created = done.rowcount > 0 or found.fetchone() == (last,)
+        self._pool.put_back(connection)
+        if not created:
             raise existing_campaign(name)
 
     def open_writer(self, name: str) -> PostgresWriter:
@@ -126,19 +196,6 @@ class PostgresStore(SQLStore):
     def close(self) -> None:
         """Close idle connections; an open writer keeps its own until it ends."""
         self._pool.close()
-
-    def _create(self, statement: Statement, name: str, last: bytes) -> bool:
-        connection, _ = self._pool.begin(_BEGIN)
-        try:
-            created = connection.run(statement, _COMMIT)[0].rowcount
-        except DriverError:
-            self._pool.put_back(connection)
-            # once more: this waits for the end of the lost transaction, and finds what it left
-            again = [_BEGIN, statement, _COMMIT, (_HASH_AT, [name, 1])]
-            connection, [_, done, _, first] = self._pool.begin(*again, patient=True)
-            created = done.rowcount or first.fetchone() == (last,)
-        self._pool.put_back(connection)
-        return bool(created)
 
 
 class LastSeen:
@@ -284,7 +341,7 @@ class PostgresWriter(SQLWriter):
             statements += [(_SAVE_SNAPSHOT, values), (_DROP_SNAPSHOTS, [self._campaign])]
         try:
             *done, end = connection.run(*statements, _COMMIT)
-        except DriverError as error:
+        except psycopg.Error as error:
             self._put_back()
             if not self._was_committed(connection.name, error):
                 raise postgres_error(self._pool.location, error) from error
@@ -332,7 +389,7 @@ class PostgresWriter(SQLWriter):
         connection = self._require_connection()
         try:
             return connection.run((statement, values))[0].fetchall()
-        except DriverError as error:
+        except psycopg.Error as error:
             self._put_back()
             raise postgres_error(self._pool.location, error) from error
 
@@ -358,3 +415,278 @@ def _check_totals(totals: CampaignTotals) -> None:
         raise refused_totals(totals, "amounts are from 0 to 2^63")
     if totals.granted and totals.spent + totals.held > totals.budget:
         raise refused_totals(totals, "a grant beyond the budget")
+
+
+class PostgresConnection(psycopg.Connection[Row]):
+    """A connection for one thread at a time, closed by any error."""
+
+    patience = 20.0  # seconds to wait for an answer, a lock included
+    name: str  # by which the server knows it
+    source: ConnectionPool[PostgresConnection]  # to which it is returned
+
+    def run(self, *statements: Statement) -> list[psycopg.Cursor[Row]]:
+        """Send statements in one round trip; return a cursor with the result of each.
+
+        After one that fails, the server skips the others.
+        """
+        try:
+            with self.pipeline():
+                return [self.execute(text, values, binary=True) for text, values in statements]
+        except BaseException:
+            self.close()
+            raise
+
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
+        """Run an exchange with the server; fail if it takes longer than ``patience``."""
+        return super().wait(self._limit(gen), *args, **options)
+
+    def abandon(self) -> None:
+        """Drop, in a forked child, a connection that its parent goes on using.
+
+        To close it as usual would end the parent's session; to keep the socket would keep the
+        parent's locks after its death.
+        """
+        null = os.open(os.devnull, os.O_RDWR)
+        with contextlib.suppress(psycopg.Error, OSError):
+            os.dup2(null, self.pgconn.socket)
+        os.close(null)
+        self.close()
+
+    def _limit(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        until = time.monotonic() + self.patience
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > until:
+                    break
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value
+        self.close()
+        with contextlib.suppress(psycopg.Error):
+            gen.close()
+        raise psycopg.OperationalError("no answer in time")
+
+
+class PostgresPool:
+    """The connections of one process to its server, and a lock per campaign.
+
+    Threads wait for a campaign at its lock, without a connection.
+    """
+
+    def __init__(self, url: str, location: str, deadline: float) -> None:
+        self.location = location
+        self.deadline = deadline
+        given = conninfo_to_dict(url)
+        wanted = {"connect_timeout": str(max(2, round(deadline))), **_DEFAULTS, **given}
+        self._conninfo = make_conninfo("", **wanted)
+        self._configure = partial(_configure, location=location, deadline=deadline)
+        self._pool: ConnectionPool[PostgresConnection] | None = None
+        self._start()
+        register_fork_guard(self)
+
+    def lock_campaign(self, name: str) -> None:
+        """Wait for the other threads of this process on a campaign."""
+        if not self._locks[name].acquire(timeout=self.deadline):
+            raise StorageInUse(
+                f"campaign {name!r} was in use by another thread for {self.deadline:g} s;"
+                " end its transaction, then retry"
+            )
+
+    def unlock_campaign(self, name: str) -> None:
+        """Let the next thread use a campaign."""
+        lock = self._locks[name]
+        if lock.locked():  # a forked child has new locks
+            lock.release()
+
+    def begin(
+        self, *statements: Statement, patient: bool = False
+    ) -> tuple[PostgresConnection, list[psycopg.Cursor[Row]]]:
+        """Run first statements on a connection; return it, to be put back, and their results.
+
+        An idle connection may have died since its last use; nothing was done on it, so another
+        takes its place. With ``patient``, wait for a server that restarts.
+        """
+        for attempt in (1, 2):
+            connection = self._take(patient)
+            try:
+                return connection, connection.run(*statements)
+            except BaseException as error:
+                self.put_back(connection)
+                if not isinstance(error, psycopg.Error):
+                    raise
+                if attempt == 2 or not _is_lost(error):
+                    raise postgres_error(self.location, error) from error
+            self._open_pool().drain()  # the other idle connections have died, too
+        raise AssertionError  # the second attempt returns or raises
+
+    def run(self, *statements: Statement) -> list[psycopg.Cursor[Row]]:
+        """Run statements that need no transaction of their own."""
+        connection, found = self.begin(*statements)
+        self.put_back(connection)
+        return found
+
+    def put_back(self, connection: PostgresConnection) -> None:
+        """Return a connection to the pool; roll back a transaction that is under way."""
+        with self._lock:
+            self._used.discard(connection)
+        try:
+            connection.rollback()
+        except psycopg.Error:
+            connection.close()
+        connection.source.putconn(connection)
+
+    def close(self) -> None:
+        """Close idle connections; those in use are closed when they are put back."""
+        with self._lock:
+            if self._pool is not None:
+                self._pool.close()
+            self._pool = None
+
+    def before_fork(self) -> None:
+        """End the pool's threads, which a child would not have."""
+        self._lock.acquire()
+        self.close()
+
+    def after_fork(self, child: bool) -> None:
+        """Give the child connections of its own."""
+        if child:
+            for connection in self._used:
+                connection.abandon()
+            self._start()
+        else:
+            self._lock.release()
+
+    def _start(self) -> None:
+        self._lock = threading.RLock()  # a fork may come while the same thread has it
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._used: set[PostgresConnection] = set()
+
+    def _take(self, patient: bool) -> PostgresConnection:
+        until = time.monotonic() + self.deadline
+        while True:
+            pool = self._open_pool()
+            try:
+                connection = pool.getconn(min(_SOON, self.deadline))
+                break
+            except PoolClosed:  # by a fork
+                continue
+            except PoolTimeout as error:
+                late = time.monotonic() >= until
+                if late or not patient:
+                    self._connect().close()  # raises why the server cannot be reached
+                if late:
+                    raise postgres_error(self.location, error) from error
+        connection.source = pool
+        with self._lock:
+            self._used.add(connection)
+        return connection
+
+    def _open_pool(self) -> ConnectionPool[PostgresConnection]:
+        with self._lock:
+            if self._pool is None:
+                self._connect().close()  # creates the tables now, or raises what is wrong
+                self._pool = ConnectionPool(
+                    self._conninfo,
+                    connection_class=PostgresConnection,
+                    kwargs=_OPTIONS,
+                    configure=self._configure,
+                    min_size=0,
+                    max_size=_LARGEST,
+                    reconnect_timeout=_SOON / 2,  # the next caller makes it try again
+                    open=True,
+                )
+                weakref.finalize(self, self._pool.close)
+            return self._pool
+
+    def _connect(self) -> PostgresConnection:
+        try:
+            connection = PostgresConnection.connect(self._conninfo, **_OPTIONS)
+            try:
+                self._configure(connection)
+            except BaseException:
+                connection.close()
+                raise
+        except psycopg.Error as error:
+            raise postgres_error(self.location, error) from error
+        return connection
+
+
+def _configure(connection: PostgresConnection, location: str, deadline: float) -> None:
+    """Make a new connection ready for use."""
+    connection.patience = 2 * deadline
+    connection.name = f"bursar-{secrets.token_hex(8)}"
+    connection.execute(_SETTINGS.encode())
+    connection.execute(f"SET application_name = '{connection.name}'".encode())
+    connection.execute(f"SET lock_timeout = {max(1, round(deadline * 1000))}".encode())
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise StorageUnavailable(
+            f"{location} has the encoding {encoding}; create a database with the encoding UTF8"
+        )
+    _migrate(connection, location)
+    connection.prepare_threshold = 0  # from here on no text has several statements
+
+
+def _migrate(connection: PostgresConnection, location: str) -> None:
+    """Take the steps that a database lacks, in one transaction, in one process at a time."""
+    if _count_steps(connection, location) == len(POSTGRES_STEPS):
+        return
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock($1)", (_ADVISORY,))
+        had = _count_steps(connection, location)  # another process may have been faster
+        take_steps(connection.execute, POSTGRES_STEPS, had)
+
+
+def _count_steps(connection: PostgresConnection, location: str) -> int:
+    # to_regclass would answer from a cache that waiting for the advisory lock does not refresh
+    found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'bursar'")
+    tables = {name for (name,) in found}
+    if not tables:
+        return 0
+    if "meta" not in tables:
+        raise InvalidInput(
+            f"the schema 'bursar' of {location} belongs to another program; name another database"
+        )
+    return check_version(lambda text: connection.execute(text).fetchall(), POSTGRES_STEPS, location)
+
+
+def _is_lost(error: psycopg.Error) -> bool:
+    """Return whether the server is gone, as far as its client can tell."""
+    return error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
+
+
+def postgres_error(location: str, error: Exception) -> BursarError:
+    """Return what an error of psycopg means to a user."""
+    if isinstance(error, psycopg.Error) and error.sqlstate == _LOCK_NOT_AVAILABLE:
+        return StorageInUse(
+            f"{location} is in use: another process has locked the campaign"
+            f" ({format_error(error)}); see pg_stat_activity, then retry"
+        )
+    return StorageUnavailable(
+        f"{location} could not be read or written: {format_error(error)}; nothing was"
+        " acknowledged, retry when the server is available"
+    )
+
+
+def format_error(error: Exception) -> str:
+    """Return the message of an error in one line."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def describe_url(url: str) -> str:
+    """Return a URL without its password and options, for messages.
+
+    >>> describe_url("postgresql://ada:secret@db.example:5433/spend?sslmode=require")
+    'postgresql://ada@db.example:5433/spend'
+    """
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error as error:
+        raise StorageUnavailable(
+            f"the URL of the PostgreSQL ledger cannot be parsed: {format_error(error)}"
+        ) from None
+    user = f"{parts['user']}@" if parts.get("user") else ""
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"postgresql://{user}{parts.get('host', '')}{port}/{parts.get('dbname', '')}"
