@@ -26,7 +26,7 @@ from bursar.campaign.creation import open_store
 from bursar.cli.options import sqlite_path, storage_url
 from bursar.dashboard import make_pages
 from bursar.errors import InvalidInput
-from bursar.ledger.locks import LedgerClaim
+from bursar.ledger.locks import claim_ledger
 from bursar.service.app import create_app
 from bursar.service.maintenance import run_maintenance
 from bursar.service.middleware import is_loopback
@@ -52,7 +52,7 @@ def run_server(storage: str | None, log_level: str, demo: bool, **config: Any) -
             storage = f"sqlite:///{Path(folder) / 'demo.db'}"
         url = storage_url(storage, create=True)
         if (path := sqlite_path(url)) is not None:
-            stack.enter_context(LedgerClaim(path))
+            stack.enter_context(claim_ledger(path))
             _warn_if_readable(path)
         require_keys = not (demo and is_loopback(config["host"]))
         settings = ServiceConfig(require_keys=require_keys, **config)

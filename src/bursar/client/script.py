@@ -12,7 +12,7 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
 import httpx2
 
@@ -154,11 +154,6 @@ class ScriptMethod(Generic[S, P, T]):
         self.name = name
 
     @overload
-    def __get__(
-        self, owner: None, kind: type | None = None
-    ) -> Callable[Concatenate[S, P], Script[T]]: ...
-
-    @overload
     def __get__(self, owner: Blocking, kind: type | None = None) -> Callable[P, T]: ...
 
     @overload
@@ -184,9 +179,6 @@ class ScriptProperty(Generic[T]):
     def __init__(self, script: Callable[[Any], Script[T]]) -> None:
         self.script = script
         self.__doc__ = script.__doc__
-
-    @overload
-    def __get__(self, owner: None, kind: type | None = None) -> Self: ...
 
     @overload
     def __get__(self, owner: Blocking, kind: type | None = None) -> T: ...

@@ -9,6 +9,9 @@ import fcntl
 import os
 import re
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
@@ -17,7 +20,7 @@ from weakref import WeakSet
 from bursar.errors import CorruptLedger, InvalidInput, StorageInUse, StorageUnavailable
 
 _FEW, _MANY = 5e-5, 1e-3  # seconds between attempts: during a usual transaction, and later
-_USUAL = 0.05
+_USUAL = 500  # attempts
 _NOW = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 _SMALLEST = 512  # bytes of a database
@@ -53,16 +56,10 @@ class FairLock:
 
     def acquire(self) -> None:
         """Wait for the turn, then for the lock; give up after the deadline."""
-        until = 0.0
+        until = time.monotonic() + self._deadline
+        self._wait(self._turn, until)
         try:
-            fcntl.flock(self._turn, _NOW)
-        except BlockingIOError:
-            until = time.monotonic() + self._deadline
-            self._wait(self._turn, until)
-        try:
-            fcntl.flock(self._lock, _NOW)
-        except BlockingIOError:
-            self._wait(self._lock, until or time.monotonic() + self._deadline)
+            self._wait(self._lock, until)
         finally:
             fcntl.flock(self._turn, fcntl.LOCK_UN)
 
@@ -78,53 +75,43 @@ class FairLock:
         self._turn = self._lock = -1
 
     def _wait(self, file: int, until: float) -> None:
-        usual = time.monotonic() + _USUAL
-        while (now := time.monotonic()) < until:
-            time.sleep(_FEW if now < usual else _MANY)
+        for attempt in count():
             try:
                 return fcntl.flock(file, _NOW)
             except BlockingIOError:
-                continue
+                if time.monotonic() >= until:
+                    break
+                time.sleep(_FEW if attempt < _USUAL else _MANY)
         raise StorageInUse(
             f"{str(self._path)!r} was locked by another process for {self._deadline:g} s;"
             " find out which process has it open, then retry"
         )
 
 
-class LedgerClaim:
-    """The claim of one service on an SQLite file, from its start to its end.
+@contextmanager
+def claim_ledger(path: Path) -> Iterator[None]:
+    """Claim an SQLite file for one service, from its start to its end.
 
     Two services on one file would each believe to be the only one. Commands such as ``bursar
     campaign show`` need no claim: they take turns with the service.
     """
-
-    def __init__(self, path: Path) -> None:
-        self._path = check_location(path)
-        self._file = -1
-
-    def __enter__(self) -> LedgerClaim:
-        name = f"{self._path}-serve"
+    path = check_location(path)
+    name = f"{path}-serve"
+    with ExitStack() as stack:
         try:
-            self._file = _open_lock_file(name)
-            fcntl.flock(self._file, _NOW)
-            os.ftruncate(self._file, 0)
-            os.pwrite(self._file, str(os.getpid()).encode(), 0)
+            file = stack.enter_context(os.fdopen(_open_lock_file(name), "r+b", buffering=0))
+            fcntl.flock(file, _NOW)
+            file.truncate(0)
+            file.write(str(os.getpid()).encode())
         except BlockingIOError:
-            owner = os.pread(self._file, 32, 0).decode("ascii", "replace")
-            self.__exit__()
+            owner = file.read(32).decode("ascii", "replace")
             raise StorageInUse(
-                f"{str(self._path)!r} is already served by process {owner or '(unknown)'};"
+                f"{str(path)!r} is already served by process {owner or '(unknown)'};"
                 " stop that process, or use postgresql:// for several"
             ) from None
         except OSError as error:
-            self.__exit__()
             raise StorageUnavailable(f"cannot write {name!r}: {error.strerror}") from error
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        yield
 
 
 def _open_lock_file(path: str) -> int:

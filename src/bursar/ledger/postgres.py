@@ -23,6 +23,7 @@ import time
 import weakref
 from collections import defaultdict
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -35,7 +36,7 @@ from bursar.errors import (
     StorageUnavailable,
 )
 from bursar.ledger.chain import Written, chain_events, hash_snapshot, refused_totals
-from bursar.ledger.event import Event, decode_events, encode_event_body, hash_event
+from bursar.ledger.event import Event, decode_events
 from bursar.ledger.locks import register_fork_guard
 from bursar.ledger.sql import (
     EMPTY_LOG,
@@ -71,7 +72,7 @@ Statement = tuple[str, Sequence[Any]]
 """An SQL text with parameters $1, $2, ... and their values."""
 
 _PAGE = 5000  # events that are fetched at a time
-_PREFETCH = 64  # events of other processes that are fetched together with the lock
+_PREFETCH = 65  # events that are fetched together with the lock: the last seen, and newer ones
 _TOO_LARGE = 2**63
 
 _BEGIN: Statement = ("BEGIN", ())
@@ -198,20 +199,18 @@ class PostgresStore(SQLStore):
         self._pool.close()
 
 
+@dataclass
 class LastSeen:
     """The head of a campaign's log that this process saw last."""
 
-    __slots__ = ("campaign", "head", "others")
+    campaign: int
+    head: LogHead
+    others: int = 0  # transactions for which to expect that other processes write, too
 
-    def __init__(self, campaign: int, head: LogHead) -> None:
-        self.campaign = campaign
-        self.head = head
-        self.others = 0  # transactions for which to expect that other processes write, too
-
-    def move(self, head: LogHead) -> None:
-        """Advance to a head that a writer found."""
-        self.others = 100 if head.seq != self.head.seq else max(0, self.others - 1)
-        self.head = head
+    @property
+    def since(self) -> tuple[int, int, int]:
+        """The values with which to fetch the events from this head on."""
+        return self.campaign, self.head.seq - 1, _PREFETCH
 
 
 class PostgresWriter(SQLWriter):
@@ -260,7 +259,7 @@ class PostgresWriter(SQLWriter):
             found = self._tail[seq - self._tail[0].seq + 1 :]
             seq = max(seq, self._tail[-1].seq)
         while seq < self._base.seq:
-            page = self._events(EVENTS_AFTER, seq, _PAGE)
+            page = decode_events(self._rows(EVENTS_AFTER, self._campaign, seq, _PAGE))
             if not page:
                 raise CorruptLedger(
                     f"event {seq + 1} of {self._name!r} is missing; restore a backup"
@@ -297,7 +296,7 @@ class PostgresWriter(SQLWriter):
         statements: list[Statement] = [_BEGIN, (_LOCK, [self._name])]
         if seen is not None and seen.others:
             # a statement of its own: it must see what was committed during the wait for the lock
-            statements.append((EVENTS_AFTER, [seen.campaign, seen.head.seq, _PREFETCH]))
+            statements.append((EVENTS_AFTER, seen.since))
         self._connection, [_, locked, *tail] = self._pool.begin(*statements)
         row = locked.fetchone()
         if row is None:
@@ -307,28 +306,17 @@ class PostgresWriter(SQLWriter):
         self.head = self._base = LogHead(*head)
         if seen is None:
             self._seen[self._name] = LastSeen(self._campaign, self.head)
-            return
-        if tail:
-            self._tail = decode_events(tail[0].fetchall())
-        elif self.head.seq > seen.head.seq:
-            self._tail = self._events(EVENTS_AFTER, seen.head.seq, _PREFETCH)
-        if not self._follows(seen):
-            del self._seen[self._name]  # raised once: who loads the campaign again may go on
-            raise StorageUnavailable(
-                f"{self._pool.location} was restored from a backup; load {self._name!r} again"
-            )
-        seen.move(self.head)
-
-    def _follows(self, seen: LastSeen) -> bool:
-        """Return whether the log contains all that was seen, or was replaced by a restore."""
-        seq, _, last = seen.head
-        if self._campaign != seen.campaign or self.head.seq < seq:
-            return False
-        if self.head.seq > seq and (not self._tail or self._tail[-1].seq < self.head.seq):
-            return self._rows(_HASH_AT, self._name, seq) == [(last,)]  # the tail is not complete
-        for event in self._tail:
-            last = hash_event(last, event, encode_event_body(event.body))
-        return self.head.hash == last
+        elif (self._campaign, self.head) != (seen.campaign, seen.head):
+            rows = tail[0].fetchall() if tail else self._rows(EVENTS_AFTER, *seen.since)
+            if not rows or rows[0][5] != seen.head.hash:  # not the event that was seen last
+                del self._seen[self._name]  # raised once: who loads the campaign again may go on
+                raise StorageUnavailable(
+                    f"{self._pool.location} was restored from a backup; load {self._name!r} again"
+                )
+            self._tail = decode_events(rows[1:])
+            seen.head, seen.others = self.head, 100
+        else:
+            seen.others = max(0, seen.others - 1)
 
     def _commit(self) -> None:
         connection = self._require_connection()
@@ -381,9 +369,6 @@ class PostgresWriter(SQLWriter):
             ) from later
         self._pool.put_back(line)
         return found.fetchone() == (self.head.hash,)
-
-    def _events(self, text: str, *values: Any) -> list[Event]:
-        return decode_events(self._rows(text, self._campaign, *values))
 
     def _rows(self, statement: str, *values: Any) -> list[Row]:
         connection = self._require_connection()
