@@ -238,7 +238,7 @@ def test_a_writer_that_lost_its_lock_unnoticed_writes_nothing(store, database):
     other = PostgresStore(database)
 
     def steal():
-        (connection,) = store._pool._used
+        (connection,) = store._used
         connection.run(("ROLLBACK", ()), ("BEGIN", ()))
         assert add(other) == 2
 

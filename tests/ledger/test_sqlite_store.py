@@ -118,7 +118,7 @@ def test_an_old_sqlite_is_refused():
 
 
 def test_commits_are_durable_by_their_settings(store):
-    writer = store._file._writer
+    writer = store._writer
     settings = {
         name: writer.pragma(name)
         for name in ("journal_mode", "synchronous", "wal_autocheckpoint", "mmap_size", "fullfsync")
@@ -302,7 +302,7 @@ def test_a_step_forward_keeps_all_and_a_copy_of_before(path, monkeypatch):
     monkeypatch.setattr(sqlite_connection, "SQLITE_STEPS", steps)
     store = SQLiteStore(path)
     assert verify(store, "ads") == 6
-    assert store._file.read_rows("SELECT x FROM extra") == [(7,)]
+    assert store.read_rows("SELECT x FROM extra") == [(7,)]
     store.close()
     (copy,) = path.parent.glob("spend.db.schema-2-*[0-9]")
     monkeypatch.setattr(sqlite_connection, "SQLITE_STEPS", old)
@@ -368,7 +368,7 @@ def test_a_backup_is_made_while_others_write(tmp_path, store):
 
 def rows(store: SQLiteStore) -> list[tuple[object, ...]]:
     statement = "SELECT name, state, spent, held, epoch FROM campaign, meta ORDER BY name"
-    return store._file.read_rows(statement)
+    return store.read_rows(statement)
 
 
 def test_a_restored_ledger_waits_to_be_reconciled(tmp_path, store):
@@ -652,7 +652,7 @@ def work(path: Path, disk: Disk) -> tuple[int, bool]:
         for n in range(STEPS):
             acknowledged = add(store, count=1 + n % 3)
             if n % 4 == 3:
-                store._file._log.empty()  # so that checkpoints are cut as well
+                store._log.empty()  # so that checkpoints are cut as well
         store.close()
     except (StorageUnavailable, apsw.Error):
         return acknowledged, True
@@ -699,7 +699,7 @@ def test_without_syncs_a_power_cut_does_lose(tmp_path, monkeypatch):
     disk = Disk()
     store = SQLiteStore(tmp_path / "a.db", vfs=disk.name)
     create(store)
-    store._file._writer.pragma("synchronous", "NORMAL")
+    store._writer.pragma("synchronous", "NORMAL")
     add(store)
     left = tmp_path / "left"
     left.mkdir()

@@ -1,7 +1,7 @@
 """Scripts: each call is described once as a generator and run by two kinds of clients.
 
-A script yields a :class:`SendRequest` and receives the response, or yields a :class:`Sleep`; it
-returns the result. Nothing in it depends on whether its runner blocks or awaits, so retries and
+A script yields a :class:`SendRequest` and receives the response, or yields the seconds of a pause;
+it returns the result. Nothing in it depends on whether its runner blocks or awaits, so retries and
 failures are handled in one place for both.
 """
 
@@ -32,14 +32,7 @@ class SendRequest:
     timeout: float
 
 
-@dataclass(frozen=True)
-class Sleep:
-    """A pause in seconds."""
-
-    seconds: float
-
-
-Script = Generator[SendRequest | Sleep, Any, T]
+Script = Generator[SendRequest | float, Any, T]
 
 
 class Runner:
@@ -66,9 +59,9 @@ class Runner:
             found: T = end.value
             return found
 
-    def _do(self, step: SendRequest | Sleep) -> httpx2.Response | None:
-        if isinstance(step, Sleep):
-            self._sleep(step.seconds)
+    def _do(self, step: SendRequest | float) -> httpx2.Response | None:
+        if isinstance(step, float):
+            self._sleep(step)
             return None
         return self._http.request(**vars(step))
 
@@ -104,9 +97,9 @@ class AsyncRunner:
             found: T = end.value
             return found
 
-    async def _do(self, step: SendRequest | Sleep) -> httpx2.Response | None:
-        if isinstance(step, Sleep):
-            await self._sleep(step.seconds)
+    async def _do(self, step: SendRequest | float) -> httpx2.Response | None:
+        if isinstance(step, float):
+            await self._sleep(step)
             return None
         return await self._http.request(**vars(step))
 

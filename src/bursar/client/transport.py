@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 import httpx2
 
 from bursar import errors
-from bursar.client.script import Script, SendRequest, Sleep
+from bursar.client.script import Script, SendRequest
 from bursar.client.spool import Spool
 from bursar.errors import (
     BursarError,
@@ -260,7 +260,7 @@ class Transport:
             wait = self.retry.wait(attempts, problem.wait)
             if wait >= end - self.retry.clock():
                 raise doubt or problem.error  # an attempt before the last may have arrived
-            yield Sleep(wait)
+            yield wait
 
     def _make_attempt(self, request: Request[Any], content: bytes, timeout: float) -> SendRequest:
         headers = self.headers | dict(request.headers) | {"request-timeout": f"{timeout:.3f}"}

@@ -150,7 +150,8 @@ class PostgresStore(SQLStore):
     """Campaigns in a database such as ``postgresql://user:secret@host/spend``.
 
     Their tables are in the schema ``bursar``, which is created if it does not exist. A writer waits
-    at most ``deadline`` seconds for other writers. ``url`` does not show the password.
+    at most ``deadline`` seconds for other writers. ``url`` does not show the password. Threads wait
+    for a campaign at its lock, without a connection.
     """
 
     def __init__(self, url: str, *, deadline: float = 10.0) -> None:
@@ -159,9 +160,16 @@ class PostgresStore(SQLStore):
                 f"the URL of a PostgreSQL ledger is postgresql://host/database, got {url!r}"
             )
         self.url = describe_url(url)
-        self._seen: dict[str, LastSeen] = {}
         self.location = repr(self.url)
-        self._pool = PostgresPool(url, self.location, deadline)
+        self.seen: dict[str, LastSeen] = {}
+        self._deadline = deadline
+        given = conninfo_to_dict(url)
+        wanted = {"connect_timeout": str(max(2, round(deadline))), **_DEFAULTS, **given}
+        self._conninfo = make_conninfo("", **wanted)
+        self._configure = partial(_configure, location=self.location, deadline=deadline)
+        self._pool: ConnectionPool[PostgresConnection] | None = None
+        self._start()
+        register_fork_guard(self)
         self.names()  # creates the tables now, or raises what is wrong
 
     def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
@@ -170,33 +178,155 @@ class PostgresStore(SQLStore):
         state, budget, spent, held, _ = totals
         row = [name, state, budget, spent, held, first.seq, first.ts, first.kind, first.decision]
         statement: Statement = (_CREATE, [*row, body.decode(), last])
-        connection, _ = self._pool.begin(_BEGIN)
+        connection, _ = self.begin(_BEGIN)
         try:
             created = connection.run(statement, _COMMIT)[0].rowcount > 0
         except psycopg.Error:
-            self._pool.put_back(connection)
+            self.put_back(connection)
             # once more: this waits for the end of the lost transaction, and finds what it left
             again = [_BEGIN, statement, _COMMIT, (_HASH_AT, [name, 1])]
-            connection, [_, done, _, found] = self._pool.begin(*again, patient=True)
+            connection, [_, done, _, found] = self.begin(*again, patient=True)
             created = done.rowcount > 0 or found.fetchone() == (last,)
-        self._pool.put_back(connection)
+        self.put_back(connection)
         if not created:
             raise existing_campaign(name)
 
     def open_writer(self, name: str) -> PostgresWriter:
         """Return a writer for a campaign; its ``with`` block is one transaction."""
-        return PostgresWriter(self._pool, name, self._seen)
+        return PostgresWriter(self, name)
 
     def read_rows(self, statement: str, *values: Any) -> list[Row]:
-        [found] = self._pool.run((statement, values))
+        [found] = self.run((statement, values))
         return found.fetchall()
 
     def execute(self, statement: str, *values: Any) -> None:
-        self._pool.run((statement, values))
+        self.run((statement, values))
+
+    def lock_campaign(self, name: str) -> None:
+        """Wait for the other threads of this process on a campaign."""
+        if not self._locks[name].acquire(timeout=self._deadline):
+            raise StorageInUse(
+                f"campaign {name!r} was in use by another thread for {self._deadline:g} s;"
+                " end its transaction, then retry"
+            )
+
+    def unlock_campaign(self, name: str) -> None:
+        """Let the next thread use a campaign."""
+        lock = self._locks[name]
+        if lock.locked():  # a forked child has new locks
+            lock.release()
+
+    def begin(
+        self, *statements: Statement, patient: bool = False
+    ) -> tuple[PostgresConnection, list[psycopg.Cursor[Row]]]:
+        """Run first statements on a connection; return it, to be put back, and their results.
+
+        An idle connection may have died since its last use; nothing was done on it, so another
+        takes its place. With ``patient``, wait for a server that restarts.
+        """
+        for attempt in (1, 2):
+            connection = self._take(patient)
+            try:
+                return connection, connection.run(*statements)
+            except BaseException as error:
+                self.put_back(connection)
+                if not isinstance(error, psycopg.Error):
+                    raise
+                if attempt == 2 or not _is_lost(error):
+                    raise postgres_error(self.location, error) from error
+            self._open_pool().drain()  # the other idle connections have died, too
+        raise AssertionError  # the second attempt returns or raises
+
+    def run(self, *statements: Statement) -> list[psycopg.Cursor[Row]]:
+        """Run statements that need no transaction of their own."""
+        connection, found = self.begin(*statements)
+        self.put_back(connection)
+        return found
+
+    def put_back(self, connection: PostgresConnection) -> None:
+        """Return a connection to the pool; roll back a transaction that is under way."""
+        with self._lock:
+            self._used.discard(connection)
+        try:
+            connection.rollback()
+        except psycopg.Error:
+            connection.close()
+        connection.source.putconn(connection)
 
     def close(self) -> None:
         """Close idle connections; an open writer keeps its own until it ends."""
-        self._pool.close()
+        with self._lock:
+            if self._pool is not None:
+                self._pool.close()
+            self._pool = None
+
+    def before_fork(self) -> None:
+        """End the pool's threads, which a child would not have."""
+        self._lock.acquire()
+        self.close()
+
+    def after_fork(self, child: bool) -> None:
+        """Give the child connections of its own."""
+        if child:
+            for connection in self._used:
+                connection.abandon()
+            self._start()
+        else:
+            self._lock.release()
+
+    def _start(self) -> None:
+        self._lock = threading.RLock()  # a fork may come while the same thread has it
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._used: set[PostgresConnection] = set()
+
+    def _take(self, patient: bool) -> PostgresConnection:
+        until = time.monotonic() + self._deadline
+        while True:
+            pool = self._open_pool()
+            try:
+                connection = pool.getconn(min(_SOON, self._deadline))
+                break
+            except PoolClosed:  # by a fork
+                continue
+            except PoolTimeout as error:
+                late = time.monotonic() >= until
+                if late or not patient:
+                    self._connect().close()  # raises why the server cannot be reached
+                if late:
+                    raise postgres_error(self.location, error) from error
+        connection.source = pool
+        with self._lock:
+            self._used.add(connection)
+        return connection
+
+    def _open_pool(self) -> ConnectionPool[PostgresConnection]:
+        with self._lock:
+            if self._pool is None:
+                self._connect().close()  # creates the tables now, or raises what is wrong
+                self._pool = ConnectionPool(
+                    self._conninfo,
+                    connection_class=PostgresConnection,
+                    kwargs=_OPTIONS,
+                    configure=self._configure,
+                    min_size=0,
+                    max_size=_LARGEST,
+                    reconnect_timeout=_SOON / 2,  # the next caller makes it try again
+                    open=True,
+                )
+                weakref.finalize(self, self._pool.close)
+            return self._pool
+
+    def _connect(self) -> PostgresConnection:
+        try:
+            connection = PostgresConnection.connect(self._conninfo, **_OPTIONS)
+            try:
+                self._configure(connection)
+            except BaseException:
+                connection.close()
+                raise
+        except psycopg.Error as error:
+            raise postgres_error(self.location, error) from error
+        return connection
 
 
 @dataclass
@@ -224,10 +354,9 @@ class PostgresWriter(SQLWriter):
     _base: LogHead  # before what was appended
     _totals: CampaignTotals  # after what was appended
 
-    def __init__(self, pool: PostgresPool, name: str, seen: dict[str, LastSeen]) -> None:
-        self._pool = pool
+    def __init__(self, store: PostgresStore, name: str) -> None:
+        self._store = store
         self._name = name
-        self._seen = seen
         self._connection: PostgresConnection | None = None
         self._tail: list[Event] = []  # up to the base, as far as it was fetched with the lock
         self._new: list[Written] = []
@@ -235,9 +364,9 @@ class PostgresWriter(SQLWriter):
         self._sound = True  # whether all that was appended may be committed
 
     def __enter__(self) -> PostgresWriter:
-        self._pool.lock_campaign(self._name)
+        self._store.lock_campaign(self._name)
         try:
-            self._begin(self._seen.get(self._name))
+            self._begin(self._store.seen.get(self._name))
         except BaseException:
             self._end()
             raise
@@ -297,21 +426,22 @@ class PostgresWriter(SQLWriter):
         if seen is not None and seen.others:
             # a statement of its own: it must see what was committed during the wait for the lock
             statements.append((EVENTS_AFTER, seen.since))
-        self._connection, [_, locked, *tail] = self._pool.begin(*statements)
+        self._connection, [_, locked, *tail] = self._store.begin(*statements)
         row = locked.fetchone()
         if row is None:
-            self._seen.pop(self._name, None)
-            raise unknown_campaign(self._name, self._pool.location)
+            self._store.seen.pop(self._name, None)
+            raise unknown_campaign(self._name, self._store.location)
         self._campaign, *head = row
         self.head = self._base = LogHead(*head)
         if seen is None:
-            self._seen[self._name] = LastSeen(self._campaign, self.head)
+            self._store.seen[self._name] = LastSeen(self._campaign, self.head)
         elif (self._campaign, self.head) != (seen.campaign, seen.head):
             rows = tail[0].fetchall() if tail else self._rows(EVENTS_AFTER, *seen.since)
             if not rows or rows[0][5] != seen.head.hash:  # not the event that was seen last
-                del self._seen[self._name]  # raised once: who loads the campaign again may go on
+                # raised once: who loads the campaign again may go on
+                del self._store.seen[self._name]
                 raise StorageUnavailable(
-                    f"{self._pool.location} was restored from a backup; load {self._name!r} again"
+                    f"{self._store.location} was restored from a backup; load {self._name!r} again"
                 )
             self._tail = decode_events(rows[1:])
             seen.head, seen.others = self.head, 100
@@ -332,15 +462,15 @@ class PostgresWriter(SQLWriter):
         except psycopg.Error as error:
             self._put_back()
             if not self._was_committed(connection.name, error):
-                raise postgres_error(self._pool.location, error) from error
+                raise postgres_error(self._store.location, error) from error
         else:
             if end.statusmessage != "COMMIT":
                 raise StorageUnavailable(
-                    f"{self._pool.location} rolled back a commit; nothing was written, retry"
+                    f"{self._store.location} rolled back a commit; nothing was written, retry"
                 )
             if self._new and done[0].rowcount != len(self._new):
                 raise refused_totals(self._totals, "the log has moved on")
-        self._seen[self._name].head = self.head
+        self._store.seen[self._name].head = self.head
 
     def _append_values(self) -> list[Any]:
         events = [event for event, _, _ in self._new]
@@ -356,18 +486,18 @@ class PostgresWriter(SQLWriter):
         with contextlib.suppress(
             StorageInUse, StorageUnavailable
         ):  # else it ends when the server notices
-            self._pool.run((_TERMINATE, [connection]))
+            self._store.run((_TERMINATE, [connection]))
         # the lost transaction holds this lock until its end, so the answer behind it is final
         asked = [_BEGIN, (_LOCK, [self._name]), (_HASH_AT, [self._name, self.head.seq]), _ROLLBACK]
         try:
-            line, [_, _, found, _] = self._pool.begin(*asked, patient=True)
+            line, [_, _, found, _] = self._store.begin(*asked, patient=True)
         except (StorageInUse, StorageUnavailable) as later:
             raise StorageUnavailable(
-                f"{self._pool.location} was lost during a commit ({format_error(error)}) and cannot"
-                f" be asked whether it was made ({format_error(later)}); load the campaign again"
-                " when the server is available"
+                f"{self._store.location} was lost during a commit ({format_error(error)}) and"
+                f" cannot be asked whether it was made ({format_error(later)}); load the campaign"
+                " again when the server is available"
             ) from later
-        self._pool.put_back(line)
+        self._store.put_back(line)
         return found.fetchone() == (self.head.hash,)
 
     def _rows(self, statement: str, *values: Any) -> list[Row]:
@@ -376,7 +506,7 @@ class PostgresWriter(SQLWriter):
             return connection.run((statement, values))[0].fetchall()
         except psycopg.Error as error:
             self._put_back()
-            raise postgres_error(self._pool.location, error) from error
+            raise postgres_error(self._store.location, error) from error
 
     def _require_connection(self) -> PostgresConnection:
         if self._connection is None:
@@ -386,11 +516,11 @@ class PostgresWriter(SQLWriter):
     def _put_back(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            self._pool.put_back(connection)
+            self._store.put_back(connection)
 
     def _end(self) -> None:
         self._put_back()  # rolls back what was not committed
-        self._pool.unlock_campaign(self._name)
+        self._store.unlock_campaign(self._name)
 
 
 def _check_totals(totals: CampaignTotals) -> None:
@@ -452,150 +582,6 @@ class PostgresConnection(psycopg.Connection[Row]):
         with contextlib.suppress(psycopg.Error):
             gen.close()
         raise psycopg.OperationalError("no answer in time")
-
-
-class PostgresPool:
-    """The connections of one process to its server, and a lock per campaign.
-
-    Threads wait for a campaign at its lock, without a connection.
-    """
-
-    def __init__(self, url: str, location: str, deadline: float) -> None:
-        self.location = location
-        self.deadline = deadline
-        given = conninfo_to_dict(url)
-        wanted = {"connect_timeout": str(max(2, round(deadline))), **_DEFAULTS, **given}
-        self._conninfo = make_conninfo("", **wanted)
-        self._configure = partial(_configure, location=location, deadline=deadline)
-        self._pool: ConnectionPool[PostgresConnection] | None = None
-        self._start()
-        register_fork_guard(self)
-
-    def lock_campaign(self, name: str) -> None:
-        """Wait for the other threads of this process on a campaign."""
-        if not self._locks[name].acquire(timeout=self.deadline):
-            raise StorageInUse(
-                f"campaign {name!r} was in use by another thread for {self.deadline:g} s;"
-                " end its transaction, then retry"
-            )
-
-    def unlock_campaign(self, name: str) -> None:
-        """Let the next thread use a campaign."""
-        lock = self._locks[name]
-        if lock.locked():  # a forked child has new locks
-            lock.release()
-
-    def begin(
-        self, *statements: Statement, patient: bool = False
-    ) -> tuple[PostgresConnection, list[psycopg.Cursor[Row]]]:
-        """Run first statements on a connection; return it, to be put back, and their results.
-
-        An idle connection may have died since its last use; nothing was done on it, so another
-        takes its place. With ``patient``, wait for a server that restarts.
-        """
-        for attempt in (1, 2):
-            connection = self._take(patient)
-            try:
-                return connection, connection.run(*statements)
-            except BaseException as error:
-                self.put_back(connection)
-                if not isinstance(error, psycopg.Error):
-                    raise
-                if attempt == 2 or not _is_lost(error):
-                    raise postgres_error(self.location, error) from error
-            self._open_pool().drain()  # the other idle connections have died, too
-        raise AssertionError  # the second attempt returns or raises
-
-    def run(self, *statements: Statement) -> list[psycopg.Cursor[Row]]:
-        """Run statements that need no transaction of their own."""
-        connection, found = self.begin(*statements)
-        self.put_back(connection)
-        return found
-
-    def put_back(self, connection: PostgresConnection) -> None:
-        """Return a connection to the pool; roll back a transaction that is under way."""
-        with self._lock:
-            self._used.discard(connection)
-        try:
-            connection.rollback()
-        except psycopg.Error:
-            connection.close()
-        connection.source.putconn(connection)
-
-    def close(self) -> None:
-        """Close idle connections; those in use are closed when they are put back."""
-        with self._lock:
-            if self._pool is not None:
-                self._pool.close()
-            self._pool = None
-
-    def before_fork(self) -> None:
-        """End the pool's threads, which a child would not have."""
-        self._lock.acquire()
-        self.close()
-
-    def after_fork(self, child: bool) -> None:
-        """Give the child connections of its own."""
-        if child:
-            for connection in self._used:
-                connection.abandon()
-            self._start()
-        else:
-            self._lock.release()
-
-    def _start(self) -> None:
-        self._lock = threading.RLock()  # a fork may come while the same thread has it
-        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._used: set[PostgresConnection] = set()
-
-    def _take(self, patient: bool) -> PostgresConnection:
-        until = time.monotonic() + self.deadline
-        while True:
-            pool = self._open_pool()
-            try:
-                connection = pool.getconn(min(_SOON, self.deadline))
-                break
-            except PoolClosed:  # by a fork
-                continue
-            except PoolTimeout as error:
-                late = time.monotonic() >= until
-                if late or not patient:
-                    self._connect().close()  # raises why the server cannot be reached
-                if late:
-                    raise postgres_error(self.location, error) from error
-        connection.source = pool
-        with self._lock:
-            self._used.add(connection)
-        return connection
-
-    def _open_pool(self) -> ConnectionPool[PostgresConnection]:
-        with self._lock:
-            if self._pool is None:
-                self._connect().close()  # creates the tables now, or raises what is wrong
-                self._pool = ConnectionPool(
-                    self._conninfo,
-                    connection_class=PostgresConnection,
-                    kwargs=_OPTIONS,
-                    configure=self._configure,
-                    min_size=0,
-                    max_size=_LARGEST,
-                    reconnect_timeout=_SOON / 2,  # the next caller makes it try again
-                    open=True,
-                )
-                weakref.finalize(self, self._pool.close)
-            return self._pool
-
-    def _connect(self) -> PostgresConnection:
-        try:
-            connection = PostgresConnection.connect(self._conninfo, **_OPTIONS)
-            try:
-                self._configure(connection)
-            except BaseException:
-                connection.close()
-                raise
-        except psycopg.Error as error:
-            raise postgres_error(self.location, error) from error
-        return connection
 
 
 def _configure(connection: PostgresConnection, location: str, deadline: float) -> None:

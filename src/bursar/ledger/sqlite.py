@@ -54,6 +54,12 @@ class SQLiteStore(SQLStore):
     """Campaigns in a file such as ``sqlite:///spend.db``, which is created if it does not exist.
 
     A writer waits at most ``deadline`` seconds for those of other threads and processes.
+
+    A process has one connection that writes and one that reads. After an error the writing
+    connection is closed, and the next one first copies the write-ahead log into the file: a page
+    that a failed fsync left in memory must not be under later commits. A fork closes both
+    connections before it: SQLite remembers in memory which locks it holds, and a child that
+    believes to have its parent's locks can destroy the file.
     """
 
     def __init__(
@@ -62,127 +68,8 @@ class SQLiteStore(SQLStore):
         self.path = check_location(ledger_path(url))
         self.url = f"sqlite:///{self.path}"
         self.location = repr(str(self.path))
-        self._vfs = vfs
-        self._epochs: dict[str, int] = {}  # by campaign: each one raises once after a restore
-        self._file = SQLiteFile(self.path, deadline, vfs)
-        self._file.acquire()  # creates the tables now, or raises what is wrong
-        self._file.release()
-
-    def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
-        with self._file.transaction() as connection:
-            if connection.execute(CAMPAIGN_ID, (name,)).fetchone():
-                raise existing_campaign(name)
-            insert_campaign(connection, name, first, totals)
-
-    def open_writer(self, name: str) -> SQLiteWriter:
-        """Return a writer for a campaign; its ``with`` block is one transaction."""
-        return SQLiteWriter(self._file, name, self._epochs)
-
-    def read_rows(self, statement: str, *values: Any) -> list[Row]:
-        return self._file.read_rows(statement, *values)
-
-    def execute(self, statement: str, *values: Any) -> None:
-        with self._file.transaction() as connection:
-            connection.execute(statement, values)
-
-    def backup(self, path: str | os.PathLike[str]) -> int:
-        """Copy all campaigns, verified, to a new file; return the number of events in it."""
-        try:
-            reader = connect(self.path, vfs=self._vfs)
-        except apsw.Error as error:
-            raise sqlite_error(self.path, error) from error
-        with disconnecting(reader):
-            return backup(reader, Path(path))
-
-    def close(self) -> None:
-        """Close files and connections."""
-        self._file.close()
-
-
-class SQLiteWriter(SQLWriter):
-    """One transaction on the log of one campaign; of no use before or after its ``with``."""
-
-    def __init__(self, file: SQLiteFile, name: str, epochs: dict[str, int]) -> None:
-        self._file = file
-        self._name = name
-        self._epochs = epochs
-        self._connection: apsw.Connection | None = None
-
-    def __enter__(self) -> SQLiteWriter:
-        self._connection = self._file.begin()
-        try:
-            self._campaign, self.head = self._file.heads.get(self._name) or self._read_head()
-        except BaseException as error:
-            self.__exit__(type(error))
-            raise
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._connection = None
-        try:
-            if kind is not None:
-                self._file.roll_back()
-            else:
-                self._file.commit()
-                self._file.heads[self._name] = self._campaign, self.head
-        finally:
-            self._file.release()
-
-    def events_after(self, seq: int) -> list[Event]:
-        if seq >= self.head.seq:
-            return []
-        return decode_events(self._rows(_AFTER, self._campaign, seq))
-
-    def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
-        connection = self._require_connection()
-        try:
-            self.head = append_events(connection, self._campaign, self.head, events, totals)
-        except Exception as error:  # even if it is swallowed, nothing may be committed
-            raise self._file.fail(error) from error
-
-    def save_snapshot(self, seq: int, content: bytes) -> None:
-        """Store the state after an event, in place of an older one."""
-        self._rows(_SAVE_SNAPSHOT, self._campaign, seq, content, hash_snapshot(seq, content))
-
-    def _read_head(self) -> tuple[int, LogHead]:
-        rows = self._rows(_HEAD, self._name)
-        if not rows:
-            raise unknown_campaign(self._name, repr(str(self._file.path)))
-        campaign, epoch, *head = rows[0]
-        known = self._epochs.get(self._name, epoch)
-        self._epochs[self._name] = epoch
-        if known != epoch:  # its numbers may be those of other events: callers must load it again
-            raise StorageUnavailable(
-                f"{str(self._file.path)!r} was restored from a backup; load {self._name!r} again"
-            )
-        return campaign, LogHead(*head)
-
-    def _require_connection(self) -> apsw.Connection:
-        if self._connection is None:
-            raise StorageUnavailable(f"the writer of {self._name!r} has ended; open another")
-        return self._connection
-
-    def _rows(self, statement: str, *values: Any) -> list[Row]:
-        connection = self._require_connection()
-        try:
-            return connection.execute(statement, values).fetchall()
-        except apsw.Error as error:
-            raise self._file.fail(error) from error
-
-
-class SQLiteFile:
-    """The connections of one process to one file: one that writes, one that reads, and a lock.
-
-    After an error the writing connection is closed, and the next one first copies the write-ahead
-    log into the file: a page that a failed fsync left in memory must not be under later commits. A
-    fork closes both connections before it: SQLite remembers in memory which locks it holds, and a
-    child that believes to have its parent's locks can destroy the file.
-    """
-
-    def __init__(self, path: Path, deadline: float, vfs: str | None) -> None:
-        self.path = path
         self.heads: dict[str, tuple[int, LogHead]] = {}  # while no other process writes
-        self._name = str(path)
+        self.epochs: dict[str, int] = {}  # by campaign: each one raises once after a restore
         self._deadline = deadline
         self._vfs = vfs
         self._state = "open"
@@ -198,6 +85,31 @@ class SQLiteFile:
         self._failed = False  # whether the last transaction failed
         self._paused = False  # whether a fork is under way
         register_fork_guard(self)
+        self.acquire()  # creates the tables now, or raises what is wrong
+        self.release()
+
+    def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
+        with self.transaction() as connection:
+            if connection.execute(CAMPAIGN_ID, (name,)).fetchone():
+                raise existing_campaign(name)
+            insert_campaign(connection, name, first, totals)
+
+    def open_writer(self, name: str) -> SQLiteWriter:
+        """Return a writer for a campaign; its ``with`` block is one transaction."""
+        return SQLiteWriter(self, name)
+
+    def execute(self, statement: str, *values: Any) -> None:
+        with self.transaction() as connection:
+            connection.execute(statement, values)
+
+    def backup(self, path: str | os.PathLike[str]) -> int:
+        """Copy all campaigns, verified, to a new file; return the number of events in it."""
+        try:
+            reader = connect(self.path, vfs=self._vfs)
+        except apsw.Error as error:
+            raise sqlite_error(self.path, error) from error
+        with disconnecting(reader):
+            return backup(reader, Path(path))
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
@@ -231,7 +143,7 @@ class SQLiteFile:
     def commit(self) -> None:
         """Make the transaction durable."""
         if self._writer is None:
-            raise StorageUnavailable(f"{self._name!r} failed in this writer; nothing was written")
+            raise StorageUnavailable(f"{self.location} failed in this writer; nothing was written")
         try:
             self._writer.execute("COMMIT")
             self._data_version = self._writer.data_version()
@@ -259,11 +171,11 @@ class SQLiteFile:
         me = threading.get_ident()
         if self._owner == me:
             raise StorageInUse(
-                f"this thread has a writer of {self._name!r} open; end it before the next"
+                f"this thread has a writer of {self.location} open; end it before the next"
             )
         if not self._writing.acquire(timeout=self._deadline):
             raise StorageInUse(
-                f"{self._name!r} was in use by another thread for {self._deadline:g} s;"
+                f"{self.location} was in use by another thread for {self._deadline:g} s;"
                 " end its writer, then retry"
             )
         self._owner = me
@@ -377,9 +289,9 @@ class SQLiteFile:
     def _check_inode(self) -> None:
         # what a transaction writes to a file without a name is lost; and the log at this path is
         # not that of the new file, so there is no going on with it
-        if os.stat(self._name).st_ino != self._inode:  # noqa: PTH116  each writer pays for it
+        if os.stat(self.path).st_ino != self._inode:  # noqa: PTH116  each writer pays for it
             raise StorageUnavailable(
-                f"{self._name!r} was replaced by another file while in use; stop all programs that"
+                f"{self.location} was replaced by another file while in use; stop all programs that"
                 " use it, remove the -wal and -shm files, and restore backups with restore"
             )
 
@@ -388,10 +300,10 @@ class SQLiteFile:
             self._state = "forked"
         if self._state == "forked":
             raise StorageUnavailable(
-                f"the process was forked while {self._name!r} was being used; open it again"
+                f"the process was forked while {self.location} was being used; open it again"
             )
         if self._state == "closed":
-            raise StorageUnavailable(f"{self._name!r} was closed; open it again")
+            raise StorageUnavailable(f"{self.location} was closed; open it again")
 
     def _close_all(self) -> None:
         disconnect(self._reader)
@@ -399,3 +311,73 @@ class SQLiteFile:
         if self._lock is not None:
             self._lock.close()
         self._reader = self._writer = self._lock = None
+
+
+class SQLiteWriter(SQLWriter):
+    """One transaction on the log of one campaign; of no use before or after its ``with``."""
+
+    def __init__(self, store: SQLiteStore, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._connection: apsw.Connection | None = None
+
+    def __enter__(self) -> SQLiteWriter:
+        self._connection = self._store.begin()
+        try:
+            self._campaign, self.head = self._store.heads.get(self._name) or self._read_head()
+        except BaseException as error:
+            self.__exit__(type(error))
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._connection = None
+        try:
+            if kind is not None:
+                self._store.roll_back()
+            else:
+                self._store.commit()
+                self._store.heads[self._name] = self._campaign, self.head
+        finally:
+            self._store.release()
+
+    def events_after(self, seq: int) -> list[Event]:
+        if seq >= self.head.seq:
+            return []
+        return decode_events(self._rows(_AFTER, self._campaign, seq))
+
+    def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
+        connection = self._require_connection()
+        try:
+            self.head = append_events(connection, self._campaign, self.head, events, totals)
+        except BaseException as error:  # even if it is swallowed, nothing may be committed
+            raise self._store.fail(error) from error
+
+    def save_snapshot(self, seq: int, content: bytes) -> None:
+        """Store the state after an event, in place of an older one."""
+        self._rows(_SAVE_SNAPSHOT, self._campaign, seq, content, hash_snapshot(seq, content))
+
+    def _read_head(self) -> tuple[int, LogHead]:
+        rows = self._rows(_HEAD, self._name)
+        if not rows:
+            raise unknown_campaign(self._name, self._store.location)
+        campaign, epoch, *head = rows[0]
+        known = self._store.epochs.get(self._name, epoch)
+        self._store.epochs[self._name] = epoch
+        if known != epoch:  # its numbers may be those of other events: callers must load it again
+            raise StorageUnavailable(
+                f"{self._store.location} was restored from a backup; load {self._name!r} again"
+            )
+        return campaign, LogHead(*head)
+
+    def _require_connection(self) -> apsw.Connection:
+        if self._connection is None:
+            raise StorageUnavailable(f"the writer of {self._name!r} has ended; open another")
+        return self._connection
+
+    def _rows(self, statement: str, *values: Any) -> list[Row]:
+        connection = self._require_connection()
+        try:
+            return connection.execute(statement, values).fetchall()
+        except apsw.Error as error:
+            raise self._store.fail(error) from error
