@@ -361,7 +361,6 @@ class PostgresWriter(SQLWriter):
         self._tail: list[Event] = []  # up to the base, as far as it was fetched with the lock
         self._new: list[Written] = []
         self._snapshot: tuple[int, bytes] | None = None
-        self._sound = True  # whether all that was appended may be committed
 
     def __enter__(self) -> PostgresWriter:
         self._store.lock_campaign(self._name)
@@ -374,12 +373,12 @@ class PostgresWriter(SQLWriter):
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            if kind is None and self._sound and (self._new or self._snapshot):
+            if kind is None and self._connection is None:
+                raise StorageUnavailable("a step of this writer failed; nothing was written")
+            if kind is None and (self._new or self._snapshot):
                 self._commit()
         finally:
             self._end()
-        if kind is None and not self._sound:
-            raise StorageUnavailable("an append to this writer failed; nothing was written")
 
     def events_after(self, seq: int) -> list[Event]:
         new = [event for event, _, _ in self._new if event.seq > seq]
@@ -403,15 +402,17 @@ class PostgresWriter(SQLWriter):
 
     def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
         self._require_connection()
-        sound, self._sound = self._sound, False
-        new = list(chain_events(self.head, events))
-        _check_totals(totals)
+        try:
+            new = list(chain_events(self.head, events))
+            _check_totals(totals)
+        except BaseException:  # even if it is swallowed, nothing may be committed
+            self._put_back()
+            raise
         self._new += new
         self._totals = totals
         if new:
             last, _, hash = new[-1]
             self.head = LogHead(last.seq, last.ts, hash)
-        self._sound = sound  # an append that failed before is not forgotten
 
     def load_snapshot(self) -> tuple[int, bytes] | None:
         return self._snapshot or super().load_snapshot()

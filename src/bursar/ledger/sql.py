@@ -122,7 +122,7 @@ def checksum(step: str) -> str:
 EMPTY_LOG = LogHead(0, -(2**63), GENESIS)
 """The head of a log without events."""
 
-CAMPAIGN_ID = "SELECT id FROM campaign WHERE name = $1"
+_ID = "SELECT id FROM campaign WHERE name = $1"
 EVENTS = "SELECT seq, ts, kind, decision, body, hash FROM event WHERE campaign = $1"
 EVENTS_AFTER = f"{EVENTS} AND seq > $2 ORDER BY seq LIMIT $3"
 _PAGE = 1000  # events that are read at a time
@@ -158,7 +158,7 @@ class SQLStore(Store):
 
     def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
         """Yield committed events with their hashes, in pages, without blocking writers."""
-        found = self.read_rows(CAMPAIGN_ID, name)
+        found = self.read_rows(_ID, name)
         if not found:
             raise unknown_campaign(name, self.location)
         while rows := self.read_rows(EVENTS_AFTER, *found[0], after, _PAGE):

@@ -23,7 +23,7 @@ from bursar.ledger.chain import hash_snapshot
 from bursar.ledger.event import Event, decode_events
 from bursar.ledger.locks import FairLock, check_location, ledger_path, register_fork_guard
 from bursar.ledger.sql import (
-    CAMPAIGN_ID,
+    EMPTY_LOG,
     Row,
     SQLStore,
     SQLWriter,
@@ -37,13 +37,16 @@ from bursar.ledger.sqlite_connection import (
     connect_writer,
     disconnect,
     disconnecting,
-    insert_campaign,
     migrate,
     sqlite_error,
 )
 from bursar.ledger.store import CampaignTotals, LogHead
 
 _HEAD = "SELECT id, epoch, seq, ts, hash FROM campaign, meta WHERE name = ?"
+_CREATE = (
+    "INSERT INTO campaign(name, state, budget, spent, held, seq, ts, hash)"
+    " VALUES(?, ?, ?, 0, 0, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
 _AFTER = (
     "SELECT seq, ts, kind, decision, body FROM event WHERE campaign = ? AND seq > ? ORDER BY seq"
 )
@@ -90,9 +93,11 @@ class SQLiteStore(SQLStore):
 
     def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
         with self.transaction() as connection:
-            if connection.execute(CAMPAIGN_ID, (name,)).fetchone():
+            connection.execute(_CREATE, (name, totals.state, totals.budget, *EMPTY_LOG))
+            if connection.changes() == 0:
                 raise existing_campaign(name)
-            insert_campaign(connection, name, first, totals)
+            campaign = connection.last_insert_rowid()
+            append_events(connection, campaign, EMPTY_LOG, [first], totals)
 
     def open_writer(self, name: str) -> SQLiteWriter:
         """Return a writer for a campaign; its ``with`` block is one transaction."""

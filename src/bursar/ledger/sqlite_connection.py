@@ -18,7 +18,7 @@ from bursar.errors import BursarError, CorruptLedger, InvalidInput, StorageInUse
 from bursar.files import make_private_file
 from bursar.ledger.chain import chain_events, refused_totals
 from bursar.ledger.event import Event
-from bursar.ledger.sql import EMPTY_LOG, SQLITE_STEPS, Row, check_version, take_steps
+from bursar.ledger.sql import SQLITE_STEPS, Row, check_version, take_steps
 from bursar.ledger.store import CampaignTotals, LogHead
 
 _OLDEST = (3, 51, 3)  # before it, two connections in WAL mode could corrupt a database
@@ -184,18 +184,6 @@ def migrate(connection: apsw.Connection, copy: Callable[[Path], object]) -> None
     with connection:  # a savepoint: all steps or none
         take_steps(run, SQLITE_STEPS, had)
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-
-
-def insert_campaign(
-    connection: apsw.Connection, name: str, first: Event, totals: CampaignTotals
-) -> None:
-    """Add a campaign with its first event."""
-    connection.execute(
-        "INSERT INTO campaign(name, state, budget, spent, held, seq, ts, hash)"
-        " VALUES(?, ?, ?, 0, 0, ?, ?, ?)",
-        (name, totals.state, totals.budget, *EMPTY_LOG),
-    )
-    append_events(connection, connection.last_insert_rowid(), EMPTY_LOG, [first], totals)
 
 
 def append_events(
