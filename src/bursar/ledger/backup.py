@@ -79,14 +79,11 @@ def restore(source: Path, target: Path, *, replace: bool = False) -> int:
     lock = FairLock(target, _DEADLINE)
     try:
         lock.acquire()
-        try:
-            return _restore(source, target)
-        finally:
-            lock.release()
+        return _restore(source, target)
     except (apsw.Error, OSError) as error:
         raise sqlite_error(target, error) from error
     finally:
-        lock.close()
+        lock.close()  # releases it
 
 
 def _restore(source: Path, target: Path) -> int:

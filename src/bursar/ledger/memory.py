@@ -6,9 +6,15 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from bursar.errors import CampaignExists, UnknownCampaign
 from bursar.ledger.event import GENESIS, Event, encode_event_body, hash_event
-from bursar.ledger.store import CampaignRow, CampaignTotals, LogHead, Store
+from bursar.ledger.store import (
+    CampaignRow,
+    CampaignTotals,
+    LogHead,
+    Store,
+    existing_campaign,
+    unknown_campaign,
+)
 
 
 class MemoryStore(Store):
@@ -25,7 +31,7 @@ class MemoryStore(Store):
 
     def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
         if name in self._logs:
-            raise CampaignExists(f"a campaign named {name!r} already exists; choose another name")
+            raise existing_campaign(name)
         log = _Log()
         log.append([first], totals)
         self._logs[name] = log
@@ -35,7 +41,7 @@ class MemoryStore(Store):
         try:
             return self._logs[name]
         except KeyError:
-            raise UnknownCampaign(f"no campaign named {name!r} in memory") from None
+            raise unknown_campaign(name, self.url) from None
 
     def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
         """Yield events with their hashes."""

@@ -46,11 +46,9 @@ from bursar.ledger.sql import (
     SQLStore,
     SQLWriter,
     check_version,
-    existing_campaign,
     take_steps,
-    unknown_campaign,
 )
-from bursar.ledger.store import CampaignTotals, LogHead
+from bursar.ledger.store import CampaignTotals, LogHead, existing_campaign, unknown_campaign
 
 try:
     import psycopg
@@ -291,7 +289,7 @@ class PostgresStore(SQLStore):
             except PoolTimeout as error:
                 late = time.monotonic() >= until
                 if late or not patient:
-                    self._connect().close()  # raises why the server cannot be reached
+                    self._check_server()
                 if late:
                     raise postgres_error(self.location, error) from error
         connection.source = pool
@@ -302,7 +300,7 @@ class PostgresStore(SQLStore):
     def _open_pool(self) -> ConnectionPool[PostgresConnection]:
         with self._lock:
             if self._pool is None:
-                self._connect().close()  # creates the tables now, or raises what is wrong
+                self._check_server()
                 self._pool = ConnectionPool(
                     self._conninfo,
                     connection_class=PostgresConnection,
@@ -316,17 +314,13 @@ class PostgresStore(SQLStore):
                 weakref.finalize(self, self._pool.close)
             return self._pool
 
-    def _connect(self) -> PostgresConnection:
+    def _check_server(self) -> None:
+        """Create the tables if there are none; raise what is wrong with the server."""
         try:
-            connection = PostgresConnection.connect(self._conninfo, **_OPTIONS)
-            try:
+            with PostgresConnection.connect(self._conninfo, **_OPTIONS) as connection:
                 self._configure(connection)
-            except BaseException:
-                connection.close()
-                raise
         except psycopg.Error as error:
             raise postgres_error(self.location, error) from error
-        return connection
 
 
 @dataclass

@@ -15,10 +15,10 @@ from hashlib import blake2b
 from typing import Any, LiteralString
 from uuid import uuid4
 
-from bursar.errors import CampaignExists, CorruptLedger, NewerSchema, UnknownCampaign
+from bursar.errors import CorruptLedger, NewerSchema
 from bursar.ledger.chain import hash_snapshot
 from bursar.ledger.event import GENESIS, Event, decode_event, decode_events
-from bursar.ledger.store import CampaignRow, LogHead, LogWriter, Store
+from bursar.ledger.store import CampaignRow, LogHead, LogWriter, Store, unknown_campaign
 
 Row = tuple[Any, ...]
 
@@ -213,13 +213,3 @@ class SQLWriter(LogWriter):
             if seq <= self.head.seq and stored == hash_snapshot(seq, content):
                 return seq, content
         return None
-
-
-def unknown_campaign(name: str, location: str) -> UnknownCampaign:
-    """Return the error for a name that no campaign has."""
-    return UnknownCampaign(f"no campaign named {name!r} in {location}")
-
-
-def existing_campaign(name: str) -> CampaignExists:
-    """Return the error for a name that is taken."""
-    return CampaignExists(f"a campaign named {name!r} already exists; choose another name")

@@ -22,14 +22,7 @@ from bursar.ledger.backup import backup
 from bursar.ledger.chain import hash_snapshot
 from bursar.ledger.event import Event, decode_events
 from bursar.ledger.locks import FairLock, check_location, ledger_path, register_fork_guard
-from bursar.ledger.sql import (
-    EMPTY_LOG,
-    Row,
-    SQLStore,
-    SQLWriter,
-    existing_campaign,
-    unknown_campaign,
-)
+from bursar.ledger.sql import EMPTY_LOG, Row, SQLStore, SQLWriter
 from bursar.ledger.sqlite_connection import (
     WriteAheadLog,
     append_events,
@@ -40,7 +33,7 @@ from bursar.ledger.sqlite_connection import (
     migrate,
     sqlite_error,
 )
-from bursar.ledger.store import CampaignTotals, LogHead
+from bursar.ledger.store import CampaignTotals, LogHead, existing_campaign, unknown_campaign
 
 _HEAD = "SELECT id, epoch, seq, ts, hash FROM campaign, meta WHERE name = ?"
 _CREATE = (

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
+from bursar.errors import CampaignExists, UnknownCampaign
 from bursar.ledger.event import Event
 
 
@@ -114,3 +115,13 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Close files and connections."""
+
+
+def unknown_campaign(name: str, location: str) -> UnknownCampaign:
+    """Return the error for a name that no campaign has."""
+    return UnknownCampaign(f"no campaign named {name!r} in {location}")
+
+
+def existing_campaign(name: str) -> CampaignExists:
+    """Return the error for a name that is taken."""
+    return CampaignExists(f"a campaign named {name!r} already exists; choose another name")
