@@ -1,9 +1,10 @@
 """What the databases share: their tables, how these change, and the statements that read them.
 
-Tables are changed by numbered steps that only go forward. A step that has been released is never
-edited: every database that took it stores its checksum. A change is a new step at the end. In
-PostgreSQL the tables are in a schema of their own, ``bursar``, so that a database can hold other
-tables, too.
+Tables are changed by numbered steps that only go forward, the files in ``steps``. A step that has
+been released is never edited: every database that took it stores its checksum. A change is a new
+step at the end. In PostgreSQL the tables are in a schema of their own, ``bursar``, so that a
+database can hold other tables, too; a fill factor lets a campaign's row change in place, without
+touching an index.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from functools import cache
 from hashlib import blake2b
-from typing import Any, LiteralString
+from importlib.resources import files
+from typing import Any
 from uuid import uuid4
 
 from bursar.errors import CorruptLedger, NewerSchema
@@ -22,64 +25,13 @@ from bursar.ledger.store import CampaignRow, LogHead, LogWriter, Store, unknown_
 
 Row = tuple[Any, ...]
 
-SQLITE_STEPS: tuple[str, ...] = (
-    """
-    CREATE TABLE meta(
-        schema_version INTEGER NOT NULL, instance TEXT NOT NULL, epoch INTEGER NOT NULL,
-        created INTEGER NOT NULL) STRICT;
-    CREATE TABLE step(
-        number INTEGER PRIMARY KEY, checksum TEXT NOT NULL, ts INTEGER NOT NULL) STRICT;
-    CREATE TABLE campaign(
-        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, state TEXT NOT NULL,
-        budget INTEGER NOT NULL, spent INTEGER NOT NULL CHECK(spent >= 0),
-        held INTEGER NOT NULL CHECK(held >= 0), seq INTEGER NOT NULL, ts INTEGER NOT NULL,
-        hash BLOB NOT NULL) STRICT;
-    CREATE TABLE event(
-        campaign INTEGER NOT NULL, seq INTEGER NOT NULL, ts INTEGER NOT NULL, kind TEXT NOT NULL,
-        decision TEXT NOT NULL, body TEXT NOT NULL, hash BLOB NOT NULL,
-        PRIMARY KEY(campaign, seq)) STRICT, WITHOUT ROWID;
-    CREATE INDEX event_of_decision ON event(campaign, decision) WHERE decision <> '';
-    CREATE TABLE snapshot(
-        campaign INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL,
-        hash BLOB NOT NULL) STRICT;
-    """,
-    """
-    CREATE TABLE paper(
-        kind TEXT NOT NULL, id TEXT NOT NULL, body BLOB NOT NULL,
-        PRIMARY KEY(kind, id)) STRICT, WITHOUT ROWID;
-    """,
-)
 
-POSTGRES_STEPS: tuple[LiteralString, ...] = (
-    """
-    CREATE SCHEMA IF NOT EXISTS bursar;
-    CREATE TABLE bursar.meta(
-        one boolean PRIMARY KEY DEFAULT true CHECK (one), schema_version integer NOT NULL,
-        instance text NOT NULL, epoch integer NOT NULL, created bigint NOT NULL);
-    CREATE TABLE bursar.step(
-        number integer PRIMARY KEY, checksum text NOT NULL, ts bigint NOT NULL);
-    CREATE TABLE bursar.campaign(
-        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-        name text COLLATE "C" NOT NULL UNIQUE, state text NOT NULL, budget bigint NOT NULL,
-        spent bigint NOT NULL CHECK (spent >= 0), held bigint NOT NULL CHECK (held >= 0),
-        seq bigint NOT NULL CHECK (seq >= 1), ts bigint NOT NULL,
-        hash bytea NOT NULL CHECK (octet_length(hash) = 16)
-    ) WITH (fillfactor = 10);
-    CREATE TABLE bursar.event(
-        campaign bigint NOT NULL, seq bigint NOT NULL CHECK (seq >= 1), ts bigint NOT NULL,
-        kind text NOT NULL, decision text COLLATE "C" NOT NULL, body text NOT NULL,
-        hash bytea NOT NULL CHECK (octet_length(hash) = 16), PRIMARY KEY (campaign, seq));
-    CREATE INDEX event_of_decision ON bursar.event(campaign, decision) WHERE decision <> '';
-    CREATE TABLE bursar.snapshot(
-        campaign bigint NOT NULL, seq bigint NOT NULL, body bytea NOT NULL,
-        hash bytea NOT NULL CHECK (octet_length(hash) = 16), PRIMARY KEY (campaign, seq));
-    """,
-    """
-    CREATE TABLE bursar.paper(
-        kind text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL, body bytea NOT NULL,
-        PRIMARY KEY (kind, id));
-    """,
-)  # the fill factor lets a campaign's row change in place, without touching an index
+@cache
+def load_steps(database: str) -> tuple[str, ...]:
+    """Return the steps of "sqlite" or "postgres", in order."""
+    folder = files("bursar.ledger").joinpath("steps")
+    found = {one.name: one.read_text() for one in folder.iterdir()}
+    return tuple(found[name] for name in sorted(found) if name.startswith(database))
 
 
 def check_version(run: Callable[..., list[Row]], steps: tuple[str, ...], location: str) -> int:

@@ -1,0 +1,18 @@
+CREATE TABLE meta(
+    schema_version INTEGER NOT NULL, instance TEXT NOT NULL, epoch INTEGER NOT NULL,
+    created INTEGER NOT NULL) STRICT;
+CREATE TABLE step(
+    number INTEGER PRIMARY KEY, checksum TEXT NOT NULL, ts INTEGER NOT NULL) STRICT;
+CREATE TABLE campaign(
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, state TEXT NOT NULL,
+    budget INTEGER NOT NULL, spent INTEGER NOT NULL CHECK(spent >= 0),
+    held INTEGER NOT NULL CHECK(held >= 0), seq INTEGER NOT NULL, ts INTEGER NOT NULL,
+    hash BLOB NOT NULL) STRICT;
+CREATE TABLE event(
+    campaign INTEGER NOT NULL, seq INTEGER NOT NULL, ts INTEGER NOT NULL, kind TEXT NOT NULL,
+    decision TEXT NOT NULL, body TEXT NOT NULL, hash BLOB NOT NULL,
+    PRIMARY KEY(campaign, seq)) STRICT, WITHOUT ROWID;
+CREATE INDEX event_of_decision ON event(campaign, decision) WHERE decision <> '';
+CREATE TABLE snapshot(
+    campaign INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL,
+    hash BLOB NOT NULL) STRICT;
