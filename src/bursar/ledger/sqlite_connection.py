@@ -201,10 +201,7 @@ def append_events(
     ]
     after = LogHead(rows[-1][1], rows[-1][2], rows[-1][6]) if rows else head
     try:
-        if len(rows) == 1:
-            connection.execute(_INSERT, rows[0])
-        else:
-            connection.executemany(_INSERT, rows)
+        connection.executemany(_INSERT, rows)
         connection.execute(_UPDATE, (*totals, *after, campaign, head.seq))
     except apsw.ConstraintError as error:
         raise refused_totals(totals, str(error)) from error
