@@ -65,12 +65,6 @@ class Spool:
         """Return whether a call that failed with this error may succeed later."""
         return not isinstance(error, _FINAL)
 
-    def has_calls(self) -> bool:
-        """Return whether there is something to deliver."""
-        if not self.path.exists():
-            return False
-        return bool(self._connect().execute("SELECT EXISTS(SELECT 1 FROM calls)").get)
-
     def store(self, calls: Sequence[tuple[str, str, Any]]) -> None:
         """Append calls, given as method, path and body, in one transaction; raise OSError."""
         rows = [(method, path, json.dumps(body)) for method, path, body in calls]

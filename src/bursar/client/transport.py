@@ -353,7 +353,7 @@ class Transport:
 
     def deliver_stored(self) -> Script[None]:
         """Deliver what is stored, now that the service answers; failures can wait."""
-        if self.spool is not None and self.spool.has_calls():
+        if self.spool is not None:
             try:
                 yield from self.flush()
             except BursarError as error:
