@@ -25,7 +25,6 @@ from bursar.errors import CorruptLedger, InvalidInput, NewerSchema, StorageInUse
 from bursar.ledger import MemoryStore, sqlite_connection
 from bursar.ledger.backup import restore
 from bursar.ledger.locks import FairLock, check_location, file_system_of, ledger_path
-from bursar.ledger.sql import load_steps
 from bursar.ledger.sqlite import SQLiteStore
 from bursar.ledger.sqlite_connection import check_sqlite
 
@@ -281,7 +280,7 @@ def test_only_the_owner_may_read_ledger_and_backups(path, tmp_path):
 
 def test_a_newer_schema_is_refused(path):
     SQLiteStore(path).close()
-    broken(path, f"UPDATE meta SET schema_version = {len(load_steps('sqlite')) + 1}")
+    broken(path, f"UPDATE meta SET schema_version = {len(sqlite_connection.SQLITE_STEPS) + 1}")
     with pytest.raises(NewerSchema, match="schema 3, this bursar knows 2"):
         SQLiteStore(path)
 
@@ -298,15 +297,15 @@ def test_a_step_forward_keeps_all_and_a_copy_of_before(path, monkeypatch):
     create(store)
     add(store, count=5)
     store.close()
-    old = load_steps("sqlite")
+    old = sqlite_connection.SQLITE_STEPS
     steps = (*old, "CREATE TABLE extra(x INTEGER) STRICT; INSERT INTO extra VALUES(7)")
-    monkeypatch.setattr(sqlite_connection, "load_steps", lambda _: steps)
+    monkeypatch.setattr(sqlite_connection, "SQLITE_STEPS", steps)
     store = SQLiteStore(path)
     assert verify(store, "ads") == 6
     assert store.read_rows("SELECT x FROM extra") == [(7,)]
     store.close()
     (copy,) = path.parent.glob("spend.db.schema-2-*[0-9]")
-    monkeypatch.setattr(sqlite_connection, "load_steps", lambda _: old)
+    monkeypatch.setattr(sqlite_connection, "SQLITE_STEPS", old)
     with pytest.raises(NewerSchema):
         SQLiteStore(path)
     before = SQLiteStore(copy)
@@ -318,9 +317,9 @@ def test_a_step_that_fails_changes_nothing(path, monkeypatch):
     store = SQLiteStore(path)
     create(store)
     store.close()
-    steps = (*load_steps("sqlite"), "CREATE TABLE extra(x)", "CREATE TABLE extra(x)")
+    steps = (*sqlite_connection.SQLITE_STEPS, "CREATE TABLE extra(x)", "CREATE TABLE extra(x)")
     with monkeypatch.context() as patched:
-        patched.setattr(sqlite_connection, "load_steps", lambda _: steps)
+        patched.setattr(sqlite_connection, "SQLITE_STEPS", steps)
         with pytest.raises(StorageUnavailable, match="extra already exists"):
             SQLiteStore(path)
     store = SQLiteStore(path)

@@ -41,11 +41,11 @@ from bursar.ledger.locks import register_fork_guard
 from bursar.ledger.sql import (
     EMPTY_LOG,
     EVENTS_AFTER,
+    POSTGRES_STEPS,
     Row,
     SQLStore,
     SQLWriter,
     check_version,
-    load_steps,
     take_steps,
 )
 from bursar.ledger.store import CampaignTotals, LogHead, existing_campaign, unknown_campaign
@@ -597,13 +597,12 @@ def _configure(connection: PostgresConnection, location: str, deadline: float) -
 
 def _migrate(connection: PostgresConnection, location: str) -> None:
     """Take the steps that a database lacks, in one transaction, in one process at a time."""
-    steps = load_steps("postgres")
-    if _count_steps(connection, location) == len(steps):
+    if _count_steps(connection, location) == len(POSTGRES_STEPS):
         return
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock($1)", (_ADVISORY,))
         had = _count_steps(connection, location)  # another process may have been faster
-        take_steps(connection.execute, steps, had)
+        take_steps(connection.execute, POSTGRES_STEPS, had)
 
 
 def _count_steps(connection: PostgresConnection, location: str) -> int:
@@ -616,9 +615,7 @@ def _count_steps(connection: PostgresConnection, location: str) -> int:
         raise InvalidInput(
             f"the schema 'bursar' of {location} belongs to another program; name another database"
         )
-    return check_version(
-        lambda text: connection.execute(text).fetchall(), load_steps("postgres"), location
-    )
+    return check_version(lambda text: connection.execute(text).fetchall(), POSTGRES_STEPS, location)
 
 
 def _is_lost(error: psycopg.Error) -> bool:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
 from typing import Any
@@ -26,12 +25,13 @@ from bursar.ledger.store import CampaignRow, LogHead, LogWriter, Store, unknown_
 Row = tuple[Any, ...]
 
 
-@cache
-def load_steps(database: str) -> tuple[str, ...]:
-    """Return the steps of "sqlite" or "postgres", in order."""
-    folder = files("bursar.ledger").joinpath("steps")
-    found = {one.name: one.read_text() for one in folder.iterdir()}
+def _load_steps(database: str) -> tuple[str, ...]:
+    found = {one.name: one.read_text() for one in files(__package__).joinpath("steps").iterdir()}
     return tuple(found[name] for name in sorted(found) if name.startswith(database))
+
+
+# read with this module: a process may give up its rights before it opens a ledger
+SQLITE_STEPS, POSTGRES_STEPS = _load_steps("sqlite"), _load_steps("postgres")
 
 
 def check_version(run: Callable[..., list[Row]], steps: tuple[str, ...], location: str) -> int:

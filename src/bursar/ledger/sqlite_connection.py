@@ -18,7 +18,7 @@ from bursar.errors import BursarError, CorruptLedger, InvalidInput, StorageInUse
 from bursar.files import make_private_file
 from bursar.ledger.chain import chain_events, refused_totals
 from bursar.ledger.event import Event
-from bursar.ledger.sql import Row, check_version, load_steps, take_steps
+from bursar.ledger.sql import SQLITE_STEPS, Row, check_version, take_steps
 from bursar.ledger.store import CampaignTotals, LogHead
 
 _OLDEST = (3, 51, 3)  # before it, two connections in WAL mode could corrupt a database
@@ -176,14 +176,13 @@ def migrate(connection: apsw.Connection, copy: Callable[[Path], object]) -> None
         return connection.execute(text, values).fetchall()
 
     location = repr(connection.filename)
-    steps = load_steps("sqlite")
-    had = check_version(run, steps, location) if has_tables(connection) else 0
-    if had == len(steps):
+    had = check_version(run, SQLITE_STEPS, location) if has_tables(connection) else 0
+    if had == len(SQLITE_STEPS):
         return
     if had:
         copy(Path(f"{connection.filename}.schema-{had}-{time.time_ns() // 10**9}"))
     with connection:  # a savepoint: all steps or none
-        take_steps(run, steps, had)
+        take_steps(run, SQLITE_STEPS, had)
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
 
 
