@@ -18,7 +18,6 @@ from bursar.paper import labels
 from bursar.paper.analysis import games, shares
 from bursar.paper.analysis.dominance import Dominance, load_published, measure_dominance
 from bursar.paper.figures import style
-from bursar.paper.figures.selection import select_policies
 from bursar.problems import Nonstationary
 from bursar.settings import setting as setting_of
 from bursar.simulation.result import Result
@@ -30,7 +29,7 @@ _RANDOM = "uniform"
 
 def rank_policies(result: Result, policies: Sequence[str] | None = None) -> dict[str, float]:
     """Return the mean share of the possible reward that each policy lost, the best first."""
-    found = shares.regret_shares(result, select_policies(result, policies))
+    found = shares.regret_shares(result, games.select_policies(result, policies))
     if found is None:
         raise InvalidInput("no repetition was played by all policies; draw fewer policies")
     return dict(zip(found.policies, found.shares, strict=True))
@@ -237,7 +236,7 @@ def draw_failures(result: Result, policies: Sequence[str] | None = None) -> Figu
     names = games.played_settings(result)
     if not names:
         raise InvalidInput("the result has no game to draw; play at least one repetition")
-    shown = select_policies(result, policies)
+    shown = games.select_policies(result, policies)
     failed = games.failed_games(result)
     height = 0.19 * len(shown) + 0.75
     figure, panels, free = style.make_grid(len(names), height=max(height, 1.6), sharey=True)

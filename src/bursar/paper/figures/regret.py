@@ -15,7 +15,7 @@ from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.paper import labels
 from bursar.paper.analysis import games, growth, nonstationary
-from bursar.paper.figures import selection, style
+from bursar.paper.figures import style
 from bursar.policies import policy as policy_of
 from bursar.problems import Problem
 from bursar.settings import setting as setting_of
@@ -66,7 +66,7 @@ def draw_regret(
         The Facebook ads, for the least regret on FB-Br.
     """
     shown = {
-        name: selection.select_panel_policies(result, name, policies)
+        name: games.select_panel_policies(result, name, policies)
         for name in games.played_settings(result)
     }
     shown = {name: slugs for name, slugs in shown.items() if slugs}
@@ -84,7 +84,7 @@ def draw_regret(
             panel.xaxis.set_minor_formatter(NullFormatter())
         style.format_shares(panel.xaxis)
         style.format_numbers(panel.yaxis)
-    names = [*map(labels.format_label, selection.select_policies(result, policies)), LEAST]
+    names = [*map(labels.format_label, games.select_policies(result, policies)), LEAST]
     style.finish_grid(figure, panels, free, f"{statistic} regret (reward lost)", names)
     return figure
 
@@ -165,7 +165,7 @@ def draw_curvature(result: Result, setting: str | None = None) -> Figure:
 
     ``setting`` is by default the Bernoulli setting with the most arms.
     """
-    name = setting or selection.find_bernoulli_setting(result, *_PAIR, largest=True)
+    name = setting or games.find_bernoulli_setting(result, *_PAIR, largest=True)
     figure, panels, _ = style.make_grid(2, columns=2, height=3.4)
     for panel, slug in zip(panels, _PAIR, strict=True):
         _draw_curvature(panel, result, name, slug)
@@ -297,7 +297,7 @@ def draw_bounds(result: Result, setting: str | None = None) -> Figure:
     ]
     if not played:
         raise InvalidInput(f"neither {' nor '.join(_PAIR)} was played; add one to the run")
-    name = setting or selection.find_bernoulli_setting(result, *played, largest=False)
+    name = setting or games.find_bernoulli_setting(result, *played, largest=False)
     figure, panels, _ = style.make_grid(len(played), columns=2, height=3.5, sharey=True)
     for panel, slug in zip(panels, played, strict=True):
         _draw_bound(panel, result, name, slug)

@@ -8,9 +8,8 @@ from bursar.estimate import Estimate
 from bursar.formatting import join_words
 from bursar.paper.analysis import shares
 from bursar.paper.analysis.compare import Comparison
-from bursar.paper.analysis.games import failed_share
+from bursar.paper.analysis.games import failed_share, select_policies
 from bursar.paper.analysis.nonstationary import Sweep, compare_forgetting
-from bursar.paper.figures.selection import select_policies
 from bursar.paper.labels import OWN, RECOMMENDED, format_short_label, is_omega
 from bursar.paper.report.data import ReportData, list_setting_rows
 from bursar.simulation.result import Result
