@@ -68,12 +68,12 @@ async def create_key(page: Page) -> Response:
     user, fields = await page.require_form("keys")
     form = Form(fields)
     try:
-        key, token = await page.run(_create_key, page, user, fields)
+        created = await page.run(_create_key, page, user, fields)
     except BursarError as error:
         field = next((name for name in ("scopes", "days") if name in str(error)), "all")
         form.errors[field] = format_error(error)
         return await _render_keys(page, user, form, 422)
-    return await _render_keys(page, user, Form(), token=token, token_key=key)
+    return await _render_keys(page, user, Form(), created=created)
 
 
 def _create_key(page: Page, user: Key, fields: dict[str, str]) -> tuple[Key, str]:
@@ -107,13 +107,8 @@ async def revoke_key(page: Page) -> Response:
 
 
 async def _render_keys(
-    page: Page, user: Key, form: Form, status_code: int = 200, **values: Any
+    page: Page, user: Key, form: Form, status: int = 200, created: tuple[Key, str] | None = None
 ) -> Response:
     keys = await page.run(page.service.keys.list_all)
-    defaults = {
-        "section": "keys",
-        "keys": [key for key in reversed(keys) if user.covers(key)],
-        "token": "",
-        "token_key": None,
-    }
-    return page.render("keys", status_code, form=form, **(defaults | values))
+    managed = [key for key in reversed(keys) if user.covers(key)]
+    return page.render("keys", status, section="keys", form=form, keys=managed, created=created)
