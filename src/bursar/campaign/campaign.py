@@ -8,20 +8,10 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, overload
 
+from bursar.campaign import commands
 from bursar.campaign import events as kinds
 from bursar.campaign.ask_options import make_ask_options
 from bursar.campaign.audit import Verification, verify_campaign
-from bursar.campaign.commands import (
-    ask_command,
-    ask_many_command,
-    check_sum,
-    confirm_command,
-    correct_command,
-    decision_command,
-    decision_id,
-    tell_command,
-    void_command,
-)
 from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
 from bursar.campaign.config import DEFAULT_POLICY, Config
 from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
@@ -177,10 +167,10 @@ class Campaign:
         """
         options = make_ask_options(among, exclude, context)
         if n is None:
-            return self.committer.execute(ask_command(id, options))
+            return self.committer.execute(commands.ask_command(id, options))
         if id is not None:
             raise InvalidInput("give n or id, not both: a batch has an id for each decision")
-        return self.execute(ask_many_command(n, options))
+        return self.execute(commands.ask_many_command(n, options))
 
     @contextmanager
     def decide(self, **options: Any) -> Iterator[DecisionBlock]:
@@ -256,7 +246,7 @@ class Campaign:
         """
         grant = None if token is None else self._open_token(decision, token)
         return self.committer.execute(
-            tell_command(self.config, decision, cost, reward, report, rounding, grant)
+            commands.tell_command(self.config, decision, cost, reward, report, rounding, grant)
         )
 
     def tell_many(self, outcomes: Sequence[Mapping[str, Any]]) -> list[Decision | BursarError]:
@@ -275,21 +265,21 @@ class Campaign:
         given = dict(outcome)
         token = given.pop("token", None)
         grant = None if token is None else self._open_token(given["decision"], token)
-        return tell_command(self.config, **given, grant=grant)
+        return commands.tell_command(self.config, **given, grant=grant)
 
     def confirm(self, decision: Decision | str) -> Decision:
         """Confirm that a decision is about to be used (campaigns with ask_ttl)."""
-        return self.execute(confirm_command(decision))
+        return self.execute(commands.confirm_command(decision))
 
     def void(self, decision: Decision | str, reason: str = "not used", *, by: str = "") -> Decision:
         """Release the hold of a decision that was not used."""
-        return self.execute(void_command(decision, reason, by))
+        return self.execute(commands.void_command(decision, reason, by))
 
     def void_many(
         self, decisions: Sequence[Decision | str], reason: str = "not used", *, by: str = ""
     ) -> list[Decision | BursarError]:
         """Release many holds in one commit; one that is refused has its error in the list."""
-        return self.execute_batch([void_command(one, reason, by) for one in decisions])
+        return self.execute_batch([commands.void_command(one, reason, by) for one in decisions])
 
     def correct(
         self,
@@ -301,7 +291,9 @@ class Campaign:
         by: str = "",
     ) -> Decision:
         """Replace an outcome that was wrong; the first report stays in the log."""
-        return self.execute(correct_command(self.config, decision, cost, reward, reason, by))
+        return self.execute(
+            commands.correct_command(self.config, decision, cost, reward, reason, by)
+        )
 
     def expire(self) -> int:
         """End overdue holds now, and return how many; every ask and tell does so as well."""
@@ -312,7 +304,7 @@ class Campaign:
         return self._signer.sign(self.name, decision)
 
     def _open_token(self, decision: Decision | str, token: str) -> Grant:
-        return self._signer.open(self.name, decision_id(decision), token)
+        return self._signer.open(self.name, commands.decision_id(decision), token)
 
     @cached_property
     def _signer(self) -> TokenSigner:
@@ -322,7 +314,7 @@ class Campaign:
 
     def decision(self, id: str) -> Decision:
         """Return a decision as it stands now."""
-        return self.execute(decision_command(id))
+        return self.execute(commands.decision_command(id))
 
     def holds(self) -> list[Decision]:
         """Return the decisions whose money is held, the oldest first."""
@@ -541,7 +533,7 @@ class Campaign:
 
         def command(transaction: Transaction) -> None:
             now = transaction.state.stored
-            check_sum(transaction.state, body.get("gap", 0))
+            commands.check_sum(transaction.state, body.get("gap", 0))
             if now in states:
                 transaction.append_event(kind, body)
             elif kind != now or kind not in (kinds.PAUSED, kinds.CLOSED):  # a repeat is no error

@@ -15,15 +15,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from bursar.campaign.events import (
-    CONFIRMED,
-    CORRECTED,
-    DEFAULTED,
-    ENDINGS,
-    LAPSED,
-    OUTCOMES,
-    unknown_kind,
-)
+from bursar.campaign import events as kinds
 from bursar.ledger import Event
 
 OPEN = ("held", "confirmed")
@@ -115,21 +107,21 @@ class DecisionRecord(Struct, gc=False):
         ``reset`` is the event since which the arm is learned; what was learned before it stays.
         """
         kind, body = event.kind, event.body
-        if kind in OUTCOMES:
+        if kind in kinds.OUTCOMES:
             self.apply_outcome(event, reset)
-        elif kind in ENDINGS:
+        elif kind in kinds.ENDINGS:
             self.money, self.charged = kind, body.get("charge", 0)
-            if kind != LAPSED and self.rewarded == "pending":
+            if kind != kinds.LAPSED and self.rewarded == "pending":
                 self.rewarded = "none"  # it was not used: no reward is expected
-        elif kind == CONFIRMED:
+        elif kind == kinds.CONFIRMED:
             self.money, self.expires = "confirmed", body["expires"]
         else:
-            raise unknown_kind(event)
+            raise kinds.unknown_kind(event)
 
     def apply_outcome(self, event: Event, reset: int) -> None:
         """Take a report, a correction or a default into account."""
         kind, body = event.kind, event.body
-        if kind == CORRECTED and self.learned > reset:
+        if kind == kinds.CORRECTED and self.learned > reset:
             self.learned = 0
         if "report" in body:
             self.reports[body["report"]] = body["print"]
@@ -139,7 +131,7 @@ class DecisionRecord(Struct, gc=False):
         if "reward" in body:
             self.reward = body["reward"]
             late = "late" if "late" in body else "observed"
-            self.rewarded = "defaulted" if kind == DEFAULTED else late
+            self.rewarded = "defaulted" if kind == kinds.DEFAULTED else late
         if (
             not self.learned
             and self.cost is not None
