@@ -145,11 +145,8 @@ class Log:
         (2, 3.0, 1.0, {'reward is empty': 1})
         """
         given: Iterable[Any] = (arm, propensity, cost, reward, decision, time, available)
-        columns = {
-            key: list(values)
-            for key, values in zip(COLUMNS, given, strict=True)
-            if values is not None
-        }
+        pairs = zip(COLUMNS, given, strict=True)
+        columns = {key: list(values) for key, values in pairs if values is not None}
         sizes = {key: len(values) for key, values in columns.items()}
         if len(set(sizes.values())) > 1:
             raise InvalidInput(
@@ -245,11 +242,7 @@ def _make_log(
 
 
 def _parse_row(
-    row: LogRow,
-    names: dict[str, str],
-    is_timed: bool,
-    decisions: set[str],
-    unweighted: Exclusions,
+    row: LogRow, names: dict[str, str], is_timed: bool, decisions: set[str], unweighted: Exclusions
 ) -> LogRow:
     """Return a row with its values parsed; reasons to leave it out have the file's names."""
     arm = _to_text(row.arm)

@@ -31,15 +31,9 @@ _SHARED = 0.8  # the probability that reward and cost are the same quantile
 
 @dataclass(frozen=True)
 class FamilySetting(Setting):
-    """A family of problems that is not from the paper.
+    """A family of problems that is not from the paper."""
 
-    Attributes
-    ----------
-    number : int
-        The seed of the family.
-    """
-
-    number: int = 0
+    number: int = 0  # the seed of the family
 
     @property
     def held_out(self) -> bool:
