@@ -478,9 +478,8 @@ class PostgresWriter(SQLWriter):
 
     def _was_committed(self, connection: str, error: Exception) -> bool:
         """Return whether a commit without an answer was made: the log is asked, nothing guessed."""
-        with contextlib.suppress(
-            StorageInUse, StorageUnavailable
-        ):  # else it ends when the server notices
+        # if this fails, the lost transaction ends when the server notices
+        with contextlib.suppress(StorageInUse, StorageUnavailable):
             self._store.run((_TERMINATE, [connection]))
         # the lost transaction holds this lock until its end, so the answer behind it is final
         asked = [_BEGIN, (_LOCK, [self._name]), (_HASH_AT, [self._name, self.head.seq]), _ROLLBACK]

@@ -103,11 +103,10 @@ class SQLiteStore(SQLStore):
     def backup(self, path: str | os.PathLike[str]) -> int:
         """Copy all campaigns, verified, to a new file; return the number of events in it."""
         try:
-            reader = connect(self.path, vfs=self._vfs)
+            with disconnecting(connect(self.path, vfs=self._vfs)) as reader:
+                return backup(reader, Path(path))
         except apsw.Error as error:
             raise sqlite_error(self.path, error) from error
-        with disconnecting(reader):
-            return backup(reader, Path(path))
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
