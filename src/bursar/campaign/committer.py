@@ -104,7 +104,7 @@ class Committer:
     def execute_batch(self, commands: Sequence[Command[Any]]) -> list[Any]:
         """Run commands with one commit; return the result of each, or the error it raised."""
         with self._lock:
-            return self._run(commands)
+            return self._run(commands) if commands else []
 
     def submit(self, pending: PendingCommand, urgent: bool, limit: int = QUEUE_LIMIT) -> None:
         """Queue a command that has a future, which is resolved once it is committed.
