@@ -267,7 +267,16 @@ def _parse_row(
     except UnusableRow as reason:
         unweighted.add(row.line, str(reason))
         propensity = math.nan
-    return LogRow(row.line, arm, propensity, cost, reward, decision, time, available)
+    return LogRow(
+        line=row.line,
+        arm=arm,
+        propensity=propensity,
+        cost=cost,
+        reward=reward,
+        decision=decision,
+        time=time,
+        available=available,
+    )
 
 
 def _parse_number(value: Any, column: str) -> float:
