@@ -11,6 +11,7 @@ import bursar
 from bursar.arrays import Floats
 from bursar.jit.arms import new_game
 from bursar.jit.bounds import ratio
+from bursar.jit.compile import as_records, interpreted
 from bursar.jit.rng import new_stream
 from bursar.policies.base import PolicyContext
 from bursar.policies.kube import pack
@@ -29,10 +30,14 @@ def packing(*, mean_cost: Any, budget_left: float, **state: Any) -> Floats:
 def find_best_set(
     policy: MRCB, *, n: Any, mean_reward: Any, mean_cost: Any, rounds: int
 ) -> tuple[list[int], float]:
-    """Return the arms that MRCB plays in the next round, and their optimistic ratio."""
+    """Return the arms that MRCB plays in the next round, and their optimistic ratio.
+
+    The search is interpreted: its machine code is tested by the twins, and takes seconds to make.
+    """
     now = clock(policy.kernel_params(PolicyContext(len(n))), float(rounds))
     columns = (np.array(column, dtype=float) for column in (n, mean_reward, mean_cost))
     pairs: Any = [optimistic(*row, now) for row in zip(*columns, strict=True)]
     u, low = (np.array(column) for column in zip(*pairs, strict=True))
-    chosen = best_set(u, low, policy.set_size, new_game(math.inf, "first"), new_stream(0))
+    search = interpreted(best_set)
+    chosen = search(u, low, policy.set_size, as_records(new_game(math.inf, "first")), new_stream(0))
     return chosen.tolist(), float(ratio(u[chosen].sum(), low[chosen].sum()))

@@ -19,7 +19,7 @@ from pyarrow import parquet
 BURSAR = [sys.executable, "-m", "bursar"]
 GRID = """
 policies = ["omega-star-ucb:rho=0.25", "bts", "b-greedy"]
-settings = ["S-Br-10", "S-GBr-10"]
+settings = {settings}
 repetitions = {repetitions}
 budget_plays = 100000
 shares = [0.1, 0.5, 1.0]
@@ -29,7 +29,7 @@ shares = [0.1, 0.5, 1.0]
 @pytest.fixture
 def grid(tmp_path):
     path = tmp_path / "grid.toml"
-    path.write_text(GRID.format(repetitions=60))
+    path.write_text(GRID.format(settings=["S-Br-10", "S-GBr-10"], repetitions=60))
     return path
 
 
@@ -94,7 +94,7 @@ def test_killed_at_random_moments_the_table_is_the_same(grid, tmp_path):
 
 
 def test_ctrl_c_finishes_what_runs_and_the_same_command_goes_on(grid, tmp_path):
-    grid.write_text(GRID.format(repetitions=20))
+    grid.write_text(GRID.format(settings=["S-Br-10"], repetitions=40))
     out = tmp_path / "out"
     with started(grid, out) as process:
         wait_for_parts(process, out, 3)

@@ -64,17 +64,17 @@ def problem(number: int) -> bursar.Problem:
 
 @pytest.mark.parametrize("policy", LAZY, ids=str)
 def test_the_lazy_loop_makes_the_choices_of_the_plain_one(policy):
-    """24 of 200 problems for each policy, 8 of 20 for further parameters of it."""
+    """12 of 200 problems for each policy, 8 of 20 for further parameters of it."""
     first = next(iter(type(policy).examples()))
-    for number in range(extent(24, 200) if policy == first else extent(8, 20)):
+    for number in range(extent(12, 200) if policy == first else extent(8, 20)):
         compare(policy, number)
 
 
 @pytest.mark.parametrize("policy", RECALL, ids=str)
 def test_a_loop_that_recalls_makes_the_choices_of_the_plain_one(policy):
-    """24 of 80 problems for each policy and rule for ties, 8 of 12 for further parameters."""
+    """12 of 80 problems for each policy and rule for ties, 8 of 12 for further parameters."""
     first = next(iter(type(policy).examples()))
-    for number in range(extent(24, 80) if policy.but(ties="random") == first else extent(8, 12)):
+    for number in range(extent(12, 80) if policy.but(ties="random") == first else extent(8, 12)):
         place = problem(number)
         if place.arms * place.cost.mean() < 1e4 * place.min_cost:  # else a million plays
             compare(policy, number)
