@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any
 from urllib.parse import quote
 
@@ -37,7 +38,7 @@ class Server:
     """One server in a folder of its own."""
 
     def __init__(self, library: Any) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="bursar-pg-", dir="/tmp"))  # short: sockets
+        self.folder = Path(tempfile.mkdtemp(prefix="bursar-pg-", dir=_find_folder()))
         self._library = library
         self._server = library.get_server(self.folder, cleanup_mode=None)
         self._numbers = itertools.count()
@@ -99,6 +100,15 @@ class Server:
         with psycopg.connect(self.url(), autocommit=True) as connection:
             for statement in statements:
                 connection.execute(statement.encode())
+
+
+def _find_folder() -> str:
+    """Return a folder in memory if there is room: no test cuts the power of a disk.
+
+    Its path is short, because a socket is in it.
+    """
+    memory = Path("/dev/shm")
+    return str(memory) if memory.is_dir() and disk_usage(memory).free > 2**30 else "/tmp"
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import httpx2
-import pytest
 from extent import extent
 from postgres_server import database, postgres
 from service_app import Api, eventually, free_port
