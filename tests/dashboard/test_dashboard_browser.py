@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from dashboard_site import Server
+from extent import extent
 
 from bursar.campaign import Campaign
 from bursar.campaign.creation import open_store
@@ -285,8 +286,12 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
+# every page in one of the schemes, in turn, and every screen
+SAMPLE = [(name, ("light", "dark")[number % 2]) for number, name in enumerate(PAGES)]
+ALL = [(name, scheme) for name in PAGES for scheme in ("light", "dark")]
+
+
+@pytest.mark.parametrize(("name", "scheme"), extent(SAMPLE, ALL))
 def test_pages_fit_their_screens_and_can_be_used_by_everybody(browser, server, name, scheme):
     for size in SIZES:
         with opened(browser, server, size, scheme) as (tab, said):

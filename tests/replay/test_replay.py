@@ -88,7 +88,17 @@ def plain(**changes) -> Log:
 
 
 @pytest.mark.parametrize("how", ["uniform", "uneven", "context"])
-@pytest.mark.parametrize("slug", [OMEGA, "bts", "eps-first", "uniform", "mrcb:set_size=2"])
+@pytest.mark.parametrize(
+    "slug",
+    [
+        OMEGA,
+        "bts",
+        "eps-first",
+        "uniform",
+        # one process compiles it, which takes seconds
+        pytest.param("mrcb:set_size=2", marks=pytest.mark.xdist_group("mrcb")),
+    ],
+)
 def test_the_interval_holds_what_a_simulation_of_the_policy_earns(slug, how):
     truth = simulated(slug, 100)
     [found] = replay(logged(6000, how, seed=3), [slug], 100, arms=NAMES, resamples=60)
@@ -160,6 +170,7 @@ def test_accepted_rows_are_a_fair_stream_of_each_arm():
     assert np.abs(weight / len(rows) - 0.15).max() < 0.005  # every arm as often as any other
 
 
+@pytest.mark.xdist_group("mrcb")
 def test_a_pass_is_the_learner_and_the_log_step_by_step():
     rows = find_support(logged(600, "context", seed=9), NAMES)
     knowledge = PolicyKnowledge(1e9, None, (0.0, 1.0), (0.0, 1.0))
