@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bursar.errors import InvalidInput
-from bursar.validation import check_text
+from bursar.validation import check_name, check_plain, check_text
 
 _CONTEXT_LIMIT = 16_384  # bytes
 _CANONICAL = msgspec.json.Encoder(order="deterministic")
@@ -31,9 +31,7 @@ def new_id() -> str:
 
 def check_new_id(given: str) -> str:
     """Return a caller's own id of a decision; refuse what a database might not take."""
-    if not isinstance(given, str) or not 1 <= len(given) <= 128 or not given.isprintable():
-        raise InvalidInput(f"id must be text of 1 to 128 printable characters, got {given!r}")
-    return given
+    return check_name("id", given)
 
 
 class AskOptions(NamedTuple):
@@ -72,10 +70,12 @@ def make_ask_options(
         raise InvalidInput("among must name at least one arm, got none; leave it out for all")
     if not out and context is None:
         return AskOptions(few, None, None, _encode(few))
-    digest = None
+    digest = kept = None
     if context is not None:
-        digest = blake2b(_encode_context(context), digest_size=16).hexdigest()
-    return AskOptions(few, out, context, _encode({"among": few, "context": digest, "exclude": out}))
+        encoded = _encode_context(context)
+        digest = blake2b(encoded, digest_size=16).hexdigest()
+        kept = msgspec.json.decode(encoded)  # a copy: the caller may change its own
+    return AskOptions(few, out, kept, _encode({"among": few, "context": digest, "exclude": out}))
 
 
 def load_ask_options(fingerprint: str, context: dict[str, Any] | None) -> AskOptions:
@@ -102,13 +102,11 @@ def _check_keys(name: str, given: Sequence[str] | None) -> tuple[str, ...] | Non
 def _encode_context(context: dict[str, Any]) -> bytes:
     if not isinstance(context, dict):
         raise InvalidInput(f"context must be a mapping of names to plain data, got {context!r}")
+    check_plain("context", context)
     try:
         encoded = _CANONICAL.encode(context)
-        plain = msgspec.json.decode(encoded) == context
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError) as error:  # a subclass of a plain type
         raise InvalidInput(f"context must be plain data: {error}") from error
-    if not plain:  # NaN, keys that are no texts, tuples: they would come back as something else
-        raise InvalidInput(f"context must be plain data as JSON has it, got {context!r}")
     if len(encoded) > _CONTEXT_LIMIT:
         raise InvalidInput(
             f"context must be at most {_CONTEXT_LIMIT:,} bytes, got {len(encoded):,}"

@@ -7,10 +7,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
+
+import msgspec
 
 from bursar.campaign import events as kinds
 from bursar.campaign.ask_options import load_ask_options
@@ -19,9 +22,21 @@ from bursar.campaign.records import day_of
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
 from bursar.campaign.views import CampaignView
-from bursar.errors import BursarError, CannotAnswer, CorruptLedger, NewerSchema, UnknownDecision
+from bursar.errors import (
+    BursarError,
+    CannotAnswer,
+    CorruptLedger,
+    NewerSchema,
+    StorageInUse,
+    StorageUnavailable,
+    UnknownDecision,
+)
 from bursar.ledger import Event, Store, encode_event_body
 from bursar.ledger.chain import check_chain
+from bursar.validation import escape_surrogates
+
+_VERIFIED = "verified"  # kind of the records
+_SLICE = 200  # events between two pauses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,16 +66,44 @@ class Verification(CampaignView):
     choices: int | None
 
 
+class LastVerification(msgspec.Struct, frozen=True):
+    """When a log was verified last, and what was wrong with it; a record beside the logs."""
+
+    at: int = 0  # µs since 1970; 0 for never
+    error: str = ""
+
+
+def load_verifications(store: Store) -> defaultdict[str, LastVerification]:
+    """Return when each campaign was verified last; never, for one that was not or is unknown."""
+    found = defaultdict(LastVerification)
+    for name, body in store.records(_VERIFIED).items():
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):  # damaged: verify it again
+            found[name] = msgspec.json.decode(body, type=LastVerification)
+    return found
+
+
+def save_verification(store: Store, name: str, at: int, error: str = "") -> None:
+    """Record that a campaign was verified."""
+    body = msgspec.json.encode(LastVerification(at, escape_surrogates(error)))
+    with suppress(StorageUnavailable, StorageInUse):  # the result stands without the record
+        store.put_record(_VERIFIED, name, body)
+
+
 def verify_campaign(
-    store: Store, name: str, live: tuple[int, bytes], choices: bool
+    store: Store,
+    name: str,
+    live: tuple[int, bytes],
+    choices: bool,
+    pause: Callable[[], None] | None = None,
 ) -> Verification:
     """Check a campaign; raise CorruptLedger with the first event that is wrong.
 
-    ``live`` is the campaign's own state as a snapshot; ``choices`` repeats every choice.
+    ``live`` is the campaign's own state as a snapshot; ``choices`` repeats every choice; ``pause``
+    is called after every 200 events.
     """
     with store.open_writer(name) as writer:
         head, snapshot = writer.head, writer.load_snapshot()
-    verifier = _Verifier(name, live, snapshot, choices)
+    verifier = _Verifier(name, live, snapshot, choices, pause)
     count = check_chain(name, verifier.check_events(store.read(name)), head)
     state, audit = verifier.state, verifier.audit
     wrong = audit.find_difference(state)
@@ -84,9 +127,15 @@ class _Verifier:
     audit: Audit
 
     def __init__(
-        self, name: str, live: tuple[int, bytes], snapshot: tuple[int, bytes] | None, choices: bool
+        self,
+        name: str,
+        live: tuple[int, bytes],
+        snapshot: tuple[int, bytes] | None,
+        choices: bool,
+        pause: Callable[[], None] | None = None,
     ) -> None:
         self.name = name
+        self.pause = pause
         self.snapshots = [("the one in memory", *live)]
         if snapshot is not None:
             self.snapshots.append(("its snapshot", *snapshot))
@@ -106,6 +155,8 @@ class _Verifier:
                 raise self._corrupt(event, f"makes no sense ({error!r})") from error
             if wrong is not None:
                 raise self._corrupt(event, wrong)
+            if self.pause is not None and event.seq % _SLICE == 0:
+                self.pause()
 
     def _corrupt(self, event: Event, wrong: str) -> CorruptLedger:
         return CorruptLedger(f"event {event.seq} of {self.name!r} {wrong}; restore a backup")
@@ -293,5 +344,6 @@ def replay_ask(state: State, asked: Event) -> tuple[bool, str | None]:
     except BursarError:
         return False, None
     repeated = next(event for event in transaction.events if event.kind == kinds.ASKED)
-    same = encode_event_body(repeated.body) == encode_event_body(asked.body)
+    # dict(): a body that was flattened is compared as it is read
+    same = encode_event_body(repeated.body) == encode_event_body(dict(asked.body))
     return same, state.arms[choice.arm].key

@@ -11,7 +11,7 @@ from typing import Any, overload
 from bursar.campaign import commands
 from bursar.campaign import events as kinds
 from bursar.campaign.ask_options import make_ask_options
-from bursar.campaign.audit import Verification, verify_campaign
+from bursar.campaign.audit import Verification, save_verification, verify_campaign
 from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
 from bursar.campaign.config import DEFAULT_POLICY, Config
 from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
@@ -23,9 +23,17 @@ from bursar.campaign.state import State, encode_snapshot
 from bursar.campaign.tokens import Grant, TokenSigner
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.campaign.views import ArmView, Status, make_arm_views, make_status
-from bursar.errors import BudgetExhausted, BursarError, InvalidInput, NotActive, StaleVersion
+from bursar.errors import (
+    BudgetExhausted,
+    BursarError,
+    CorruptLedger,
+    InvalidInput,
+    NotActive,
+    StaleVersion,
+)
 from bursar.formatting import pluralize
 from bursar.ledger import Event, Store
+from bursar.ledger.store import unknown_campaign
 from bursar.money import Amount, Coin, Rounding
 from bursar.validation import check_text
 
@@ -101,6 +109,8 @@ class Campaign:
                 budget=budget, arms=arms, caps=caps or {}, now=self.clock.wall(), by=by,
             )  # fmt: skip
             TokenSigner(self.store)  # so that every backup has the secret, even the first
+        elif not isinstance(name, str) or not name.isprintable():  # a database might not take it
+            raise unknown_campaign(name, self.store.url)
         self.committer = Committer(self.store, name, self.clock)
         self.name, self.config = name, self._state.config
         self.coin = self.config.coin
@@ -341,8 +351,7 @@ class Campaign:
         The log before it is read again (from a snapshot if there is an old enough one), and the
         choice is made once more; ``str()`` of the result explains it in two sentences.
         """
-        key = decision if isinstance(decision, str) else decision.id
-        return explain_decision(self.store, self.name, key)
+        return explain_decision(self.store, self.name, commands.decision_id(decision))
 
     def forecast(self, days: float | None = None) -> Forecast:
         """Return what the rest of the budget may earn, and when it will be used up.
@@ -354,20 +363,34 @@ class Campaign:
         """
         return make_forecast(self.execute(ForecastModel), days)
 
-    def verify(self, *, choices: bool = False) -> Verification:
+    def verify(
+        self, *, choices: bool = False, pause: Callable[[], None] | None = None
+    ) -> Verification:
         """Check the whole log: hashes, money, snapshot, and the state in memory.
 
-        Raises CorruptLedger with the first event that is wrong.
+        Raises CorruptLedger with the first event that is wrong. The store keeps when a campaign
+        was verified last.
 
         Parameters
         ----------
         choices : bool
             Make every choice once more, too, and compare it with the log.
+        pause : callable, optional
+            Called after every 200 events, to let others work.
         """
         live = self.execute(
             lambda transaction: (transaction.state.seq, encode_snapshot(transaction.state))
         )
-        return verify_campaign(self.store, self.name, live, choices)
+        alarms = self.committer.alarms
+        try:
+            found = verify_campaign(self.store, self.name, live, choices, pause)
+        except CorruptLedger as error:
+            alarms["verification"] = f"the log is damaged: {error}"
+            save_verification(self.store, self.name, self.clock.wall(), str(error))
+            raise
+        alarms.pop("verification", None)
+        save_verification(self.store, self.name, self.clock.wall())
+        return found
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """Yield the events of the log after a number, in order."""
@@ -421,8 +444,10 @@ class Campaign:
 
     @property
     def alarms(self) -> list[str]:
-        """What an operator should know: clocks that were set, policies that failed."""
-        return [*self.committer.trusted.alarms, *self._state.flags]
+        """What an operator should know: clocks that were set, checks and policies that failed."""
+        flags = self._state.flags  # first: reading it may raise an alarm
+        committer = self.committer
+        return [*committer.trusted.alarms, *committer.alarms.copy().values(), *flags]
 
     # changing rules: each is an event. `by` says who changes them, and `if_version` refuses
     # the change if there was another one since that version

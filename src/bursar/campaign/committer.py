@@ -9,6 +9,7 @@ futures a worker thread does so; it is started by the first submission and ends 
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -17,12 +18,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, CorruptLedger, Overloaded, StorageUnavailable
-from bursar.ledger import LogWriter, Store
+from bursar.ledger import Event, LogWriter, Store
 from bursar.ledger.chain import check_chain
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ Command = Callable[[Transaction], T]
 CommitObserver = Callable[[str, int, float], None]
 """Called on the event loop after a commit: name of the campaign, commands, seconds."""
 
+_LOG = logging.getLogger("bursar.campaign")
 QUEUE_LIMIT = 4096  # commands that may wait
 SNAPSHOT_EVERY = 10_000  # events between snapshots
 IDLE_SECONDS = 30.0  # without a command, after which the worker thread ends
@@ -73,6 +76,9 @@ class Committer:
         self.clock = clock
         self.trusted = TrustedClock(clock, store)
         self._is_steady = self.trusted.is_steady
+        self.alarms: dict[str, str] = {}  # by what failed last, until it succeeds
+        self.failed_commits = 0  # since the last one that succeeded
+        self.failed_snapshots = 0  # since the process started
         self._state: State | None = None
         self._snapshot_at = 0
         self._lock = threading.Lock()  # held while commands run and are committed
@@ -230,13 +236,19 @@ class Committer:
                             raise  # nothing of this commit may stand
                         results.append(error)  # events before it, such as a lapsed hold, stand
                 if transaction.events:
-                    self._write(transaction)
+                    totals = transaction.state.summary(transaction.granted)
+                    writer.append(transaction.events, totals)
         except BaseException as error:
             # what was not committed did not happen: read the state from the store next time
             self._state = None
+            self.failed_commits += 1
             if not isinstance(error, Exception):  # Ctrl-C is for the thread that commits
                 raise
             return [self._failure(error)] * len(commands)
+        self.failed_commits = 0
+        state = transaction.state
+        if transaction.events and state.seq - self._snapshot_at >= SNAPSHOT_EVERY:
+            self._save_snapshot(state)
         return results
 
     def _begin(self, writer: LogWriter) -> Transaction:
@@ -248,12 +260,23 @@ class Committer:
             self._is_steady(wall)
         return Transaction(state, writer, wall, self._is_steady)
 
-    def _write(self, transaction: Transaction) -> None:
-        state = transaction.state
-        transaction.writer.append(transaction.events, state.summary(transaction.granted))
-        if state.seq - self._snapshot_at >= SNAPSHOT_EVERY:
-            transaction.writer.save_snapshot(state.seq, encode_snapshot(state))
-            self._snapshot_at = state.seq
+    def _save_snapshot(self, state: State) -> None:
+        """Save the state in a transaction of its own: what was committed stays committed."""
+        self._snapshot_at = state.seq  # if it fails, it is due after as many events again
+        try:
+            content = encode_snapshot(state)
+            with self.store.open_writer(self.name) as writer:
+                writer.save_snapshot(state.seq, content)
+        except Exception as error:
+            self.failed_snapshots += 1
+            self.alarms["snapshot"] = message = (
+                f"the snapshot of {self.name!r} after event {state.seq:,} failed"
+                f" ({type(error).__name__}: {error}{_find_culprit(state, error)}); nothing is lost, but"
+                " a restart reads more of the log"
+            )
+            _LOG.error("%s", message, exc_info=error, extra={"campaign": self.name})
+        else:
+            self.alarms.pop("snapshot", None)
 
     def _failure(self, error: BaseException) -> BursarError:
         if isinstance(error, BursarError):
@@ -277,17 +300,51 @@ class Committer:
                         f"event {state.seq + 1} of {self.name!r} is missing, the next is"
                         f" {event.seq}; restore a backup"
                     )
-                state.apply(event)
+                _apply(state, event)
         self._state = state
         return state
 
     def _load(self, writer: LogWriter) -> State:
         kept = writer.load_snapshot()
-        state = None if kept is None else decode_snapshot(kept[1])
+        state = None if kept is None else self._decode_snapshot(*kept)
         self._snapshot_at = since = 0 if state is None else state.seq
         tail = self.store.read(self.name, max(since - 1, 0))
         check_chain(self.name, tail, writer.head, since)
         return state or State(writer.events_after(0)[0])
+
+    def _decode_snapshot(self, seq: int, content: bytes) -> State | None:
+        try:
+            return decode_snapshot(content)
+        except Exception as error:  # the log has everything that is in it
+            _LOG.error(
+                "the snapshot of %r after event %d cannot be read (%r); the whole log is read",
+                self.name, seq, error, extra={"campaign": self.name},
+            )  # fmt: skip
+            return None
+
+
+def _find_culprit(state: State, error: Exception) -> str:
+    """Return which decision a snapshot cannot hold, in words, or ``""``."""
+    if isinstance(error, OSError):  # the store failed, not the encoder
+        return ""
+    for record in state.decisions.values():
+        try:
+            msgspec.msgpack.encode(record)
+        except Exception:
+            return f", in decision {record.id!r}"
+    return ""
+
+
+def _apply(state: State, event: Event) -> None:
+    """Take an event into account that was read from a log, which may be damaged."""
+    try:
+        state.apply(event)
+    except BursarError:
+        raise
+    except Exception as error:
+        raise CorruptLedger(
+            f"event {event.seq} of {state.name!r} makes no sense ({error!r}); restore a backup"
+        ) from error
 
 
 def _notify(name: str, batch: list[PendingCommand], commands: int, seconds: float) -> None:
@@ -401,4 +458,6 @@ class TrustedClock:
 
     def _load_offset(self, default: int) -> int:
         kept = self._store.records("clock").get(self._boot) if self._boot else None
-        return default if kept is None else int(kept)
+        with suppress(TypeError, ValueError):  # there is none, or it is damaged
+            return int(kept)  # type: ignore[arg-type]
+        return default

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import import_module
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_POLICY = "omega-star-ucb:rho=0.25"
 _DAY = 86_400.0
+_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +55,18 @@ class Rule:
             check_int(self.name, value, int(self.limits["ge"]), f"{self.default:,} by default")
         else:
             self._check_float(check_number(self.name, value))
+
+    def to_plain(self, value: Any) -> Any:
+        """Return a value that a user gives as a log can keep it, or raise InvalidInput.
+
+        Not for what is in a log already: earlier versions had no limit on integers.
+        """
+        self.check(value)
+        if value is None or self.type is str:
+            return value
+        if self.type is int and value > _LARGEST:
+            raise InvalidInput(f"{self.name} must be at most {_LARGEST:,}, got {value!r}")
+        return self.type(value)
 
     def _check_float(self, number: float) -> None:
         if "gt" in self.limits and not self.limits["gt"] < number < self.limits["lt"]:
@@ -171,7 +185,12 @@ class Config:
             raise InvalidInput(
                 f"reward_range must be two numbers, (low, high), got {reward_range!r}"
             ) from None
-        return cls(policy, coin, (low, high), **rules)
+        if not math.isfinite(low) or not math.isfinite(high):  # JSON has neither inf nor NaN
+            raise InvalidInput(
+                f"reward_range must be two finite numbers, (low, high), got {reward_range!r}"
+            )
+        plain = {name: RULES[name].to_plain(value) for name, value in rules.items()}
+        return cls(policy, coin, (low, high), **plain)
 
     def check_reward(self, reward: float, name: str = "reward") -> None:
         """Raise InvalidInput if a reward is outside of the range of this campaign."""

@@ -14,7 +14,7 @@ from bursar.errors import CampaignExists, InvalidInput, suggest
 from bursar.formatting import join_words
 from bursar.ledger import Event, MemoryStore, Store
 from bursar.money import Amount, Coin
-from bursar.validation import check_text
+from bursar.validation import check_name, check_text
 
 _KINDS = ("memory", "sqlite", "postgresql")
 
@@ -52,8 +52,7 @@ def create_campaign(
     by: str = "",
 ) -> None:
     """Write the first event of a campaign; if it exists already, it must be the same."""
-    if not isinstance(name, str) or not 1 <= len(name) <= 100 or not name.isprintable():
-        raise InvalidInput(f"name must be text of 1 to 100 characters, got {name!r}")
+    check_name("name", name, 100)
     body = {
         "name": name,
         "config": config.to_body(),
@@ -82,9 +81,7 @@ def create_campaign(
 
 def check_arm_key(key: str) -> str:
     """Return the key of an arm; refuse what people could not read."""
-    if not isinstance(key, str) or not 1 <= len(key) <= 128 or not key.isprintable():
-        raise InvalidInput(f"an arm's key must be text of 1 to 128 characters, got {key!r}")
-    return key
+    return check_name("an arm's key", key)
 
 
 def check_arm(coin: Coin, key: str, max_cost: Amount) -> int:

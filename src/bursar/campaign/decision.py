@@ -9,6 +9,7 @@ from decimal import Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Struct
 
 from bursar.errors import BursarError, InvalidInput
@@ -119,12 +120,15 @@ def html_table(rows: dict[str, Any]) -> str:
 
 def make_decision(state: State, record: DecisionRecord, replayed: bool) -> Decision:
     """Return a decision of a campaign as it stands."""
+    context = record.context
+    if context is not None:  # a copy: what a caller does with it must not reach the state
+        context = msgspec.json.decode(msgspec.json.encode(context))
     return Decision(
         id=record.id, arm=state.arms[record.arm].key, seq=record.seq, coin=state.config.coin,
         hold_units=record.hold, ts=record.ts, expires=record.expires, replayed=replayed,
         propensity=record.propensity, constrained=record.constrained, money=record.money,
         reward_state=record.rewarded, cost_units=record.cost, reward=record.reward,
-        context=record.context,
+        context=context,
     )  # fmt: skip
 
 

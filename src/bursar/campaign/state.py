@@ -381,6 +381,7 @@ def _keep_cost(costs: list[int], before: int | None, cost: int) -> None:
 # snapshots
 
 VERSION = 3
+_LARGE = 1  # code of the msgpack extension for integers beyond 64 bits
 _PLAIN = (
     "budget", "spent", "held", "overrun", "stored", "day_cap", "flags", "seq", "ts",
     "version", "asks", "reward",
@@ -409,12 +410,31 @@ def encode_snapshot(state: State) -> bytes:
             "watch": [rows, learner.watch[:rows, : 2 * len(learner.open)].tobytes()],
         },
     }
-    return msgspec.msgpack.encode(content, order="deterministic")
+    try:
+        return msgspec.msgpack.encode(content, order="deterministic")
+    except OverflowError:  # earlier versions accepted integers that msgpack does not know
+        plain = msgspec.to_builtins(content, builtin_types=(bytes,))
+        return msgspec.msgpack.encode(_wrap_large(plain), order="deterministic")
+
+
+def _wrap_large(value: Any) -> Any:
+    """Return data in which integers beyond 64 bits are extensions with their digits."""
+    if isinstance(value, dict):
+        return {key: _wrap_large(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_wrap_large(one) for one in value]
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return msgspec.msgpack.Ext(_LARGE, str(value).encode())
+    return value
+
+
+def _unwrap_large(code: int, digits: memoryview) -> int:
+    return int(bytes(digits))
 
 
 def decode_snapshot(content: bytes) -> State | None:
     """Return the state of a snapshot; None if another version of bursar wrote it."""
-    data = msgspec.msgpack.decode(content)
+    data = msgspec.msgpack.decode(content, ext_hook=_unwrap_large)
     if data["v"] != VERSION:
         return None
     body = {"name": data["name"], "config": data["config"], "budget": 0, "arms": [], "caps": {}}

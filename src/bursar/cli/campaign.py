@@ -38,7 +38,7 @@ from bursar.cli.output import (
     show_outcome,
     show_view,
 )
-from bursar.errors import BudgetExhausted, InvalidInput
+from bursar.errors import BudgetExhausted, BursarError, InvalidInput
 from bursar.formatting import to_plain
 
 if TYPE_CHECKING:
@@ -371,9 +371,17 @@ def verify(
     as_json: AsJSON = False,
 ) -> None:
     """Check the log: hashes, order, and that money and state follow from the events."""
+    found, damaged = {}, 0
     with open_store_option(storage) as store:
-        names = store.names() if name is None else [name]
-        found = {one: bursar.Campaign(one, storage=store).verify(choices=choices) for one in names}
+        for one in store.names() if name is None else [name]:
+            try:
+                found[one] = bursar.Campaign(one, storage=store).verify(choices=choices)
+            except Exception as error:  # whatever a damaged log raises; the others are verified
+                if name is not None and isinstance(error, BursarError):
+                    raise
+                reason = str(error) if isinstance(error, BursarError) else repr(error)
+                typer.echo(f"error: {one} cannot be verified: {reason}", err=True)
+                damaged += 1
     what = "events and choices" if choices else "events"
     lines = [
         f"{one}: {view.events:,} {what} verified; spent {view.spent:f}, held {view.held:f},"
@@ -382,6 +390,8 @@ def verify(
     ]
     facts = {one: view.as_dict() for one, view in found.items()}
     print_result((facts, "\n".join(lines)), as_json)
+    if damaged:
+        raise typer.Exit(2)
 
 
 @app.command()

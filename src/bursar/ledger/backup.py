@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import apsw
 from bursar.errors import CorruptLedger, InvalidInput, StorageUnavailable
 from bursar.files import make_private_file, replace_file
 from bursar.ledger.chain import check_chain
-from bursar.ledger.event import RESTORED, Event, decode_event
+from bursar.ledger.event import RESTORED, Event, decode_event, unreadable_event
 from bursar.ledger.locks import FairLock, check_location
 from bursar.ledger.sql import EVENTS
 from bursar.ledger.sqlite_connection import (
@@ -41,7 +42,7 @@ def backup(source: apsw.Connection, path: Path) -> int:
         with replace_file(path) as partial:
             events = _copy(source, partial)
         _sync_folder(path)
-    except (apsw.Error, OSError) as error:
+    except (apsw.Error, OSError, UnicodeDecodeError) as error:
         raise sqlite_error(path, error) from error
     return events
 
@@ -53,13 +54,19 @@ def check_file(connection: apsw.Connection) -> int:
         raise CorruptLedger(f"{connection.filename!r} is damaged: {found}; use another backup")
     campaigns: list[Any] = connection.execute(_HEADS).fetchall()
     return sum(
-        check_chain(
-            name,
-            ((decode_event(row), row[5]) for row in connection.execute(_LOG, (campaign,))),
-            LogHead(*head),
-        )
+        check_chain(name, _read_log(connection, campaign), LogHead(*head))
         for campaign, name, *head in campaigns
     )
+
+
+def _read_log(connection: apsw.Connection, campaign: int) -> Iterator[tuple[Event, bytes]]:
+    seq: Any = 0
+    try:
+        for row in connection.execute(_LOG, (campaign,)):
+            seq = row[0]
+            yield decode_event(row), row[5]  # type: ignore[misc]  # a blob
+    except UnicodeDecodeError as error:
+        raise unreadable_event(seq + 1, error) from error
 
 
 def restore(source: Path, target: Path, *, replace: bool = False) -> int:
@@ -80,7 +87,7 @@ def restore(source: Path, target: Path, *, replace: bool = False) -> int:
     try:
         lock.acquire()
         return _restore(source, target)
-    except (apsw.Error, OSError) as error:
+    except (apsw.Error, OSError, UnicodeDecodeError) as error:
         raise sqlite_error(target, error) from error
     finally:
         lock.close()  # releases it

@@ -45,7 +45,9 @@ from bursar.ledger.sql import (
     Row,
     SQLStore,
     SQLWriter,
+    bad_text,
     check_version,
+    read_events,
     take_steps,
 )
 from bursar.ledger.store import CampaignTotals, LogHead, existing_campaign, unknown_campaign
@@ -195,7 +197,14 @@ class PostgresStore(SQLStore):
 
     def read_rows(self, statement: str, *values: Any) -> list[Row]:
         [found] = self.run((statement, values))
-        return found.fetchall()
+        return self.fetch(found)
+
+    def fetch(self, found: psycopg.Cursor[Row]) -> list[Row]:
+        """Return the rows of a result."""
+        try:
+            return found.fetchall()
+        except UnicodeDecodeError as error:
+            raise bad_text(self.location, error) from error
 
     def execute(self, statement: str, *values: Any) -> None:
         self.run((statement, values))
@@ -381,7 +390,7 @@ class PostgresWriter(SQLWriter):
             found = self._tail[seq - self._tail[0].seq + 1 :]
             seq = max(seq, self._tail[-1].seq)
         while seq < self._base.seq:
-            page = decode_events(self._rows(EVENTS_AFTER, self._campaign, seq, _PAGE))
+            page = decode_events(read_events(self._rows, EVENTS_AFTER, self._campaign, seq, _PAGE))
             if not page:
                 raise CorruptLedger(
                     f"event {seq + 1} of {self._name!r} is missing; restore a backup"
@@ -431,7 +440,7 @@ class PostgresWriter(SQLWriter):
         if seen is None:
             self._store.seen[self._name] = LastSeen(self._campaign, self.head)
         elif (self._campaign, self.head) != (seen.campaign, seen.head):
-            rows = tail[0].fetchall() if tail else self._rows(EVENTS_AFTER, *seen.since)
+            rows = self._store.fetch(tail[0]) if tail else self._rows(EVENTS_AFTER, *seen.since)
             if not rows or rows[0][5] != seen.head.hash:  # not the event that was seen last
                 # raised once: who loads the campaign again may go on
                 del self._store.seen[self._name]
@@ -497,7 +506,7 @@ class PostgresWriter(SQLWriter):
     def _rows(self, statement: str, *values: Any) -> list[Row]:
         connection = self._require_connection()
         try:
-            return connection.run((statement, values))[0].fetchall()
+            return self._store.fetch(connection.run((statement, values))[0])
         except psycopg.Error as error:
             self._put_back()
             raise postgres_error(self._store.location, error) from error

@@ -9,6 +9,7 @@ touching an index.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -17,9 +18,9 @@ from importlib.resources import files
 from typing import Any
 from uuid import uuid4
 
-from bursar.errors import CorruptLedger, NewerSchema
+from bursar.errors import CorruptLedger, NewerSchema, StorageUnavailable
 from bursar.ledger.chain import hash_snapshot
-from bursar.ledger.event import GENESIS, Event, decode_event, decode_events
+from bursar.ledger.event import GENESIS, Event, decode_event, decode_events, unreadable_event
 from bursar.ledger.store import CampaignRow, LogHead, LogWriter, Store, unknown_campaign
 
 Row = tuple[Any, ...]
@@ -75,7 +76,8 @@ EMPTY_LOG = LogHead(0, -(2**63), GENESIS)
 """The head of a log without events."""
 
 _ID = "SELECT id FROM campaign WHERE name = $1"
-EVENTS = "SELECT seq, ts, kind, decision, body, hash FROM event WHERE campaign = $1"
+_COLUMNS = "seq, ts, kind, decision, body"
+EVENTS = f"SELECT {_COLUMNS}, hash FROM event WHERE campaign = $1"
 EVENTS_AFTER = f"{EVENTS} AND seq > $2 ORDER BY seq LIMIT $3"
 _PAGE = 1000  # events that are read at a time
 _OF_DECISION = f"{EVENTS} AND decision = $2 AND decision <> '' ORDER BY seq"
@@ -90,6 +92,28 @@ _RECORDS = "SELECT id, body FROM paper WHERE kind = $1"
 _RECORD = "SELECT body FROM paper WHERE kind = $1 AND id = $2"
 _INSERT_RECORD = "INSERT INTO paper VALUES ($1, $2, $3) ON CONFLICT (kind, id) DO"
 _DELETE_RECORD = "DELETE FROM paper WHERE kind = $1 AND id = $2"
+
+
+def read_events(run: Callable[..., list[Row]], statement: str, *values: Any) -> list[Row]:
+    """Return the rows of events of a campaign; if the database cannot read one, say which.
+
+    ``run`` raises CorruptLedger for rows that are no texts, or not on a page that is whole.
+    """
+    try:
+        return run(statement, *values)
+    except CorruptLedger as error:
+        with contextlib.suppress(StorageUnavailable):  # some errors have ended the connection
+            for seq, *_ in run(statement.replace(_COLUMNS, "seq", 1), *values):
+                try:
+                    run(EVENTS_AFTER, values[0], seq - 1, 1)
+                except CorruptLedger as reason:
+                    raise unreadable_event(seq, reason.__cause__ or reason) from error
+        raise
+
+
+def bad_text(location: str, error: UnicodeDecodeError) -> CorruptLedger:
+    """Return the error for a text in a database that a flipped bit has made invalid."""
+    return CorruptLedger(f"{location} has a text that is not UTF-8: {error}; restore a backup")
 
 
 class SQLStore(Store):
@@ -113,7 +137,7 @@ class SQLStore(Store):
         found = self.read_rows(_ID, name)
         if not found:
             raise unknown_campaign(name, self.location)
-        while rows := self.read_rows(EVENTS_AFTER, *found[0], after, _PAGE):
+        while rows := read_events(self.read_rows, EVENTS_AFTER, *found[0], after, _PAGE):
             for row in rows:
                 yield decode_event(row), row[5]
             after = rows[-1][0]
@@ -157,7 +181,7 @@ class SQLWriter(LogWriter):
         return self.head.seq
 
     def decision_events(self, decision: str) -> list[Event]:
-        return decode_events(self._rows(_OF_DECISION, self._campaign, decision))
+        return decode_events(read_events(self._rows, _OF_DECISION, self._campaign, decision))
 
     def load_snapshot(self) -> tuple[int, bytes] | None:
         """Return number and content of the newest snapshot that is not damaged."""

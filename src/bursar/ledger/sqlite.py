@@ -22,7 +22,7 @@ from bursar.ledger.backup import backup
 from bursar.ledger.chain import hash_snapshot
 from bursar.ledger.event import Event, decode_events
 from bursar.ledger.locks import FairLock, check_location, ledger_path, register_fork_guard
-from bursar.ledger.sql import EMPTY_LOG, Row, SQLStore, SQLWriter
+from bursar.ledger.sql import EMPTY_LOG, Row, SQLStore, SQLWriter, bad_text, read_events
 from bursar.ledger.sqlite_connection import (
     WriteAheadLog,
     append_events,
@@ -209,7 +209,7 @@ class SQLiteStore(SQLStore):
                 if self._reader is None:
                     self._reader = connect(self.path, vfs=self._vfs)
                 return self._reader.execute(statement, values).fetchall()
-            except (apsw.Error, OSError) as error:
+            except (apsw.Error, OSError, UnicodeDecodeError) as error:
                 disconnect(self._reader)
                 self._reader = None
                 raise sqlite_error(self.path, error) from error
@@ -341,7 +341,7 @@ class SQLiteWriter(SQLWriter):
     def events_after(self, seq: int) -> list[Event]:
         if seq >= self.head.seq:
             return []
-        return decode_events(self._rows(_AFTER, self._campaign, seq))
+        return decode_events(read_events(self._rows, _AFTER, self._campaign, seq))
 
     def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
         connection = self._require_connection()
@@ -376,5 +376,7 @@ class SQLiteWriter(SQLWriter):
         connection = self._require_connection()
         try:
             return connection.execute(statement, values).fetchall()
+        except UnicodeDecodeError as error:
+            raise bad_text(self._store.location, error) from error
         except apsw.Error as error:
             raise self._store.fail(error) from error

@@ -18,7 +18,7 @@ from bursar.errors import BursarError, CorruptLedger, InvalidInput, StorageInUse
 from bursar.files import make_private_file
 from bursar.ledger.chain import chain_events, refused_totals
 from bursar.ledger.event import Event
-from bursar.ledger.sql import SQLITE_STEPS, Row, check_version, take_steps
+from bursar.ledger.sql import SQLITE_STEPS, Row, bad_text, check_version, take_steps
 from bursar.ledger.store import CampaignTotals, LogHead
 
 _OLDEST = (3, 51, 3)  # before it, two connections in WAL mode could corrupt a database
@@ -111,6 +111,8 @@ def sqlite_error(path: Path, error: Exception) -> BursarError:
     if isinstance(error, BursarError):
         return error
     message = str(error) or type(error).__name__
+    if isinstance(error, UnicodeDecodeError):
+        return bad_text(repr(str(path)), error)
     if isinstance(error, apsw.CorruptError | apsw.NotADBError):
         return CorruptLedger(
             f"{str(path)!r} is not a complete SQLite file: {message}; restore a backup"

@@ -10,9 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import Struct
+
 from bursar.campaign import Campaign
+from bursar.campaign.audit import load_verifications, save_verification
 from bursar.campaign.events import ADOPTED, BUDGET_SET, CORRECTED, ENDINGS, RECONCILED, TOLD
 from bursar.campaign.records import OPEN
 from bursar.campaign.transaction import Transaction, release_expired
@@ -24,18 +28,33 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("bursar.chores")
 _MINUTE = 60.0
-_DAY = 86_400.0
+_DAY = 86_400_000_000  # µs
+_REST = 4.0  # times as long as a slice of a verification takes
+_LONGEST_REST = 0.5  # seconds
 
 
 async def run_maintenance(service: Service, every: float = _MINUTE) -> None:
-    """Check the sums every minute and verify the logs every day, until cancelled."""
-    verified = time.monotonic()
+    """Check the sums every minute, and verify the logs every day, until cancelled."""
+    verification = asyncio.create_task(_verify_regularly(service, every))
+    try:
+        while not service.stopping:
+            await asyncio.sleep(every)
+            try:
+                await check_all(service)
+            except Exception as error:
+                _report(service, error, "the check of the campaigns failed")
+    finally:
+        verification.cancel()
+
+
+async def _verify_regularly(service: Service, every: float) -> None:
     while not service.stopping:
+        try:
+            # not one of the service's own threads, which requests wait for
+            await asyncio.to_thread(verify_overdue, service)
+        except Exception as error:
+            _report(service, error, "the verification of the logs failed")
         await asyncio.sleep(every)
-        await check_all(service)
-        if time.monotonic() - verified >= _DAY:
-            verified = time.monotonic()
-            await service.run_in_thread(verify_all, service)
 
 
 async def check_all(service: Service) -> int:
@@ -44,17 +63,18 @@ async def check_all(service: Service) -> int:
     try:
         await service.run_in_thread(service.ping)
         rows = await service.run_in_thread(service.store.campaign_rows)
-    except BursarError as error:
-        _LOG.error("the store cannot be written or read: %s", error)
+    except Exception as error:
+        _report(service, error, "the store cannot be written or read")
         return 0
     for name in [row.name for row in rows if row.state != "closed" or row.held]:
         try:
             await service.submit(name, release_expired, urgent=True)
             campaign = await service.find_campaign(name)
-            found = await service.run_in_thread(find_violations, campaign)
-        except BursarError as error:
-            _LOG.error("%s cannot be checked: %s", name, error, extra={"campaign": name})
+            found = await service.run_in_thread(find_violations, campaign, service.explained)
+        except Exception as error:  # the others must be checked all the same
+            _report(service, error, f"{name} cannot be checked", name)
             continue
+        campaign.committer.alarms.pop("maintenance", None)
         for one in found:
             _LOG.error("%s does not add up: %s", name, one, extra={"campaign": name})
         violations += len(found)
@@ -62,19 +82,67 @@ async def check_all(service: Service) -> int:
     return violations
 
 
+def _report(service: Service, error: Exception, what: str, name: str = "") -> None:
+    """Log and count a failure; the campaign, if it is one that is open, gets an alarm."""
+    trace = None if isinstance(error, BursarError) else error
+    message = f"{what}: {error if trace is None else repr(error)}"
+    _LOG.error("%s", message, exc_info=trace, extra={"campaign": name})
+    service.metrics.maintenance_failures.inc()
+    service.raise_alarm(name, "maintenance", message)
+
+
+class _StoppingError(Exception):
+    """The service stops, so a verification ends where it is."""
+
+
+def verify_overdue(service: Service) -> int:
+    """Verify the logs that were not verified for a day; return the number of damaged ones.
+
+    The time of the last verification is in the store, so that a service that is restarted every
+    day verifies its logs, and one of several processes does it for all. It works for a fifth of
+    the time, in slices of some milliseconds.
+    """
+    damaged, began = 0, time.monotonic()
+
+    def pause() -> None:
+        nonlocal began
+        if service.stopping:
+            raise _StoppingError
+        time.sleep(min(_REST * (time.monotonic() - began), _LONGEST_REST))
+        began = time.monotonic()
+
+    for name in service.store.names():
+        last = load_verifications(service.store)[name]
+        if last.error:
+            service.raise_alarm(name, "verification", f"the log is damaged: {last.error}")
+        if not 0 <= time.time_ns() // 1000 - last.at < _DAY:
+            try:
+                damaged += _verify(service, name, pause)
+            except _StoppingError:
+                break
+    return damaged
+
+
 def verify_all(service: Service) -> int:
     """Verify every log from its first event; return the number of damaged ones. Blocks for long."""
-    damaged = 0
-    for name in service.store.names():
-        try:
-            service.campaign(name).verify()
-        except CorruptLedger as error:
-            _LOG.error("%s is damaged: %s", name, error, extra={"campaign": name})
-            damaged += 1
-        except BursarError as error:
-            _LOG.error("%s cannot be verified: %s", name, error, extra={"campaign": name})
-    service.metrics.mismatches.inc(damaged)
-    return damaged
+    return sum(_verify(service, name) for name in service.store.names())
+
+
+def _verify(service: Service, name: str, pause: Callable[[], None] | None = None) -> bool:
+    """Verify a log; return whether it is damaged, which is logged and counted."""
+    try:
+        service.campaign(name).verify(pause=pause)
+    except _StoppingError:
+        raise
+    except CorruptLedger as error:
+        _LOG.error("%s is damaged: %s", name, error, extra={"campaign": name})
+        service.metrics.mismatches.inc()
+        # also for one that cannot even be opened
+        save_verification(service.store, name, time.time_ns() // 1000, str(error))
+        return True
+    except Exception as error:
+        _report(service, error, f"{name} cannot be verified", name)
+    return False
 
 
 class InvariantData(NamedTuple):
@@ -101,8 +169,13 @@ def load_invariant_data(transaction: Transaction) -> InvariantData:
     )  # fmt: skip
 
 
-def find_violations(campaign: Campaign) -> list[str]:
-    """Return descriptions of the sums that do not add up; blocks."""
+def find_violations(
+    campaign: Campaign, explained: dict[str, ExplainedExcess] | None = None
+) -> list[str]:
+    """Return descriptions of the sums that do not add up; blocks.
+
+    ``explained`` remembers, by campaign, what the log explained before.
+    """
     [data] = campaign.execute_batch([load_invariant_data])
     if isinstance(data, BaseException):
         raise data
@@ -112,7 +185,8 @@ def find_violations(campaign: Campaign) -> list[str]:
     if min(data.spent, data.held, data.overrun) < 0:
         found.append(f"spent {data.spent}, held {data.held} or overrun {data.overrun} is below 0")
     excess = data.spent + data.held - data.budget
-    if excess > data.overrun and excess > data.overrun + _explained_excess(campaign):
+    known = {} if explained is None else explained
+    if excess > data.overrun and excess > data.overrun + _explain_excess(campaign, known):
         found.append(f"{excess} units more than the budget are used, and the log does not say why")
     for row in campaign.store.campaign_rows():
         if row.name == campaign.name and row.seq == data.seq:
@@ -125,14 +199,33 @@ def find_violations(campaign: Campaign) -> list[str]:
     return found
 
 
-def _explained_excess(campaign: Campaign) -> int:
+class ExplainedExcess(Struct):
+    """The units beyond the budget that a log explains up to an event, except for overruns."""
+
+    seq: int = 0
+    hash: bytes = b""
+    units: int = 0
+    ended: set[str] = set()  # decisions whose hold ended without a cost
+
+
+def _explain_excess(campaign: Campaign, known: dict[str, ExplainedExcess]) -> int:
     """Return the units beyond the budget that the log explains, except for overruns.
 
     These are cuts of the budget, spending after a backup, costs that came after their hold was
-    released, and corrections. Only a campaign that is overdrawn beyond its overruns is read.
+    released, and corrections. Only a campaign that is overdrawn beyond its overruns is read, and
+    only what is new since the last time.
     """
-    ended: set[str] = set()
-    return sum(_excess(event, ended) for event in campaign.events())
+    name, store = campaign.name, campaign.store
+    found = known.pop(name, None) or ExplainedExcess()
+    if found.seq:
+        last = next(store.read(name, found.seq - 1), None)
+        if last is None or last[1] != found.hash:  # another log: it was restored from a backup
+            found = ExplainedExcess()
+    for event, digest in store.read(name, found.seq):
+        found.units += _excess(event, found.ended)
+        found.seq, found.hash = event.seq, digest
+    known[name] = found
+    return found.units
 
 
 def _excess(event: Event, ended: set[str]) -> int:

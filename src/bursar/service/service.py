@@ -20,6 +20,7 @@ from bursar.errors import BursarError, UnknownCampaign
 from bursar.ledger import Store
 from bursar.service.auth import Sessions
 from bursar.service.keys import Key, Keys
+from bursar.service.maintenance import ExplainedExcess
 from bursar.service.responses import HTTPProblem
 from bursar.service.series import SeriesCache
 from bursar.service.telemetry import Metrics
@@ -91,6 +92,7 @@ class Service:
         self.series = SeriesCache(self.store)
         self.signer = TokenSigner(self.store)
         self.recent = RecentIds()
+        self.explained: dict[str, ExplainedExcess] = {}
         self.stopping = False
         self._closed = False
         self._ping_time = -_PING_SECONDS
@@ -153,6 +155,22 @@ class Service:
     def queued(self) -> dict[str, int]:
         """Return how many commands are queued now, by campaign."""
         return {name: len(one.committer) for name, one in self._campaigns.copy().items()}
+
+    def failed_commits(self) -> dict[str, int]:
+        """Return the number of commits that failed since the last success, by campaign."""
+        campaigns = self._campaigns.copy()
+        return {name: one.committer.failed_commits for name, one in campaigns.items()}
+
+    def failed_snapshots(self) -> dict[str, int]:
+        """Return the number of snapshots that failed, by campaign."""
+        campaigns = self._campaigns.copy()
+        return {name: one.committer.failed_snapshots for name, one in campaigns.items()}
+
+    def raise_alarm(self, name: str, what: str, message: str) -> None:
+        """Add an alarm to a campaign, if it is open; the next success of ``what`` removes it."""
+        campaign = self._campaigns.get(name)
+        if campaign is not None:
+            campaign.committer.alarms[what] = message
 
     async def change(
         self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs

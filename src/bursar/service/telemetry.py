@@ -22,8 +22,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from bursar.campaign.audit import load_verifications
 from bursar.campaign.config import Config
-from bursar.errors import BursarError, InvalidInput, suggest
+from bursar.errors import InvalidInput, suggest
 from bursar.money import Coin
 from bursar.service.maintenance import load_invariant_data
 from bursar.version import __version__
@@ -46,6 +47,14 @@ _MONEY_GAUGES = {  # help, and labels beside the campaign
     "campaign_state": ("1 for its state", "state"),
     "open_holds": ("Decisions that hold money",),
     "oldest_hold_seconds": ("Age of the oldest hold",),
+    "failed_commits": ("Commits that failed since the last one that succeeded",),
+    "verified_timestamp_seconds": ("When the log was verified last, 0 for never",),
+}
+
+
+_COUNTERS = {
+    "overrun_units": "Costs in excess of holds",
+    "snapshot_failures": "Snapshots that failed; nothing is lost",
 }
 
 
@@ -73,6 +82,9 @@ class Metrics:
         )
         self.violations = counter(
             "bursar_invariant_violations", "Sums of money that did not add up"
+        )
+        self.maintenance_failures = counter(
+            "bursar_maintenance_failures", "Regular checks of a campaign that failed"
         )
         info = gauge("bursar_build_info", "The running version", ["version"])
         info.labels(__version__).set(1)
@@ -115,26 +127,31 @@ class _MoneyCollector:
             name: GaugeMetricFamily(f"bursar_{name}", help, labels=["campaign", *labels])
             for name, (help, *labels) in _MONEY_GAUGES.items()
         }
-        families["overrun_units"] = CounterMetricFamily(
-            "bursar_overrun_units", "Costs in excess of holds", labels=["campaign"]
-        )
+        for name, help in _COUNTERS.items():
+            families[name] = CounterMetricFamily(f"bursar_{name}", help, labels=["campaign"])
 
         def add(name: str, value: float, *labels: str) -> None:
             families[name].add_metric([row.name, *labels], value)
 
+        snapshots, commits = service.failed_snapshots(), service.failed_commits()
+        verified = load_verifications(service.store)
         for row in service.store.campaign_rows():
             add("budget_units", row.budget)
             add("spent_units", row.spent)
             add("held_units", row.held)
             add("available_units", row.budget - row.spent - row.held)
             add("campaign_state", 1, row.state)
-            coin = self._coin(row.name)
-            add("unit_size", float(coin.amount(1)), coin.currency)
-            if row.state == "closed" and row.held == 0:
-                continue  # it cannot change, so its log need not be read
+            add("snapshot_failures", snapshots.get(row.name, 0))
+            add("failed_commits", commits.get(row.name, 0))
+            add("verified_timestamp_seconds", verified[row.name].at / 1e6)
             try:
+                coin = self._coin(row.name)
+                add("unit_size", float(coin.amount(1)), coin.currency)
+                if row.state == "closed" and row.held == 0:
+                    continue  # it cannot change, so its log need not be read
                 [data] = service.campaign(row.name).execute_batch([load_invariant_data])
-            except BursarError:  # a damaged ledger must not hide the others
+            except Exception as error:  # a damaged ledger must not hide the others
+                _LOG.error("the metrics of %s are not complete: %r", row.name, error)
                 continue
             if not isinstance(data, BaseException):
                 add("open_holds", data.open)
@@ -154,6 +171,7 @@ REQUEST: ContextVar[str] = ContextVar("bursar.request", default="")
 """Id of the request that is being served, which is part of every line logged meanwhile."""
 
 ACCESS = logging.getLogger("bursar.access")
+_LOG = logging.getLogger("bursar.service")
 _LEVELS = ("debug", "info", "warning", "error")
 _FIELDS = ("request_id", "key", "campaign", "decision")
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)

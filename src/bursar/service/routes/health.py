@@ -12,6 +12,7 @@ from bursar.errors import Forbidden
 from bursar.service.operation import Call, operation
 from bursar.service.responses import BytesResponse, HTTPProblem, json_response
 
+_PERSISTENT = 3  # commits of a campaign that fail in a row
 _TEXT = (b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode())
 
 
@@ -27,9 +28,14 @@ async def healthz(call: Call[None]) -> BytesResponse:
 )  # fmt: skip
 async def readyz(call: Call[None]) -> BytesResponse:
     """Return whether the store can be written."""
-    if call.service.stopping:
+    service = call.service
+    if service.stopping:
         raise HTTPProblem("stopping", "the service is stopping; use another one")
-    await call.service.check_writable()
+    await service.check_writable()
+    failing = sum(count >= _PERSISTENT for count in service.failed_commits().values())
+    if failing:
+        # one campaign must not take all others out of a load balancer; metrics have its name
+        return json_response({"status": "degraded", "failing": str(failing)})
     return json_response({"status": "ready"})
 
 
