@@ -271,8 +271,8 @@ class Committer:
             self.failed_snapshots += 1
             self.alarms["snapshot"] = message = (
                 f"the snapshot of {self.name!r} after event {state.seq:,} failed"
-                f" ({type(error).__name__}: {error}{_find_culprit(state, error)}); nothing is lost, but"
-                " a restart reads more of the log"
+                f" ({type(error).__name__}: {error}{_find_culprit(state, error)}); nothing is lost,"
+                " but a restart reads more of the log"
             )
             _LOG.error("%s", message, exc_info=error, extra={"campaign": self.name})
         else:

@@ -66,6 +66,8 @@ class Rule:
             return value
         if self.type is int and value > _LARGEST:
             raise InvalidInput(f"{self.name} must be at most {_LARGEST:,}, got {value!r}")
+        if type(value) is float or (type(value) is int and abs(value) <= _LARGEST):
+            return value
         return self.type(value)
 
     def _check_float(self, number: float) -> None:

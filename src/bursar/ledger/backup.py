@@ -64,7 +64,7 @@ def _read_log(connection: apsw.Connection, campaign: int) -> Iterator[tuple[Even
     try:
         for row in connection.execute(_LOG, (campaign,)):
             seq = row[0]
-            yield decode_event(row), row[5]  # type: ignore[misc]  # a blob
+            yield decode_event(row), row[5]
     except UnicodeDecodeError as error:
         raise unreadable_event(seq + 1, error) from error
 
