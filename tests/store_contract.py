@@ -332,7 +332,40 @@ def rows_of_all_campaigns_are_read_together(make: Factory) -> None:
     assert store.find_campaigns("d9") == store.find_campaigns("") == []
 
 
+def snapshots_of_the_past_stay_spread_over_the_log(make: Factory) -> None:
+    store = make()
+    create(store)
+    add(store, count=99)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bursar.ledger.store.MOST_SNAPSHOTS", 8)
+        for seq in range(2, 100):
+            with store.open_writer("ads") as writer:
+                writer.save_snapshot(seq, b"state %d" % seq)
+    kept, before = [], 1000
+    with store.open_writer("ads") as writer:
+        while (found := writer.load_snapshot(before)) is not None:
+            before, content = found
+            assert content == b"state %d" % before
+            kept.append(before)
+    assert len(kept) == 8
+    assert kept[:3] == [99, 98, 97]
+    assert max(new - old for new, old in zip(kept, [*kept[1:], 0], strict=True)) <= 32
+
+
+def snapshots_of_a_failed_writer_are_not_kept(make: Factory) -> None:
+    store = make()
+    create(store)
+    add(store, count=5)
+    with contextlib.suppress(KeyError), store.open_writer("ads") as writer:
+        writer.save_snapshot(3, b"three")
+        raise KeyError
+    with store.open_writer("ads") as writer:
+        assert writer.load_snapshot() is None
+
+
 CONTRACT = [
+    snapshots_of_the_past_stay_spread_over_the_log,
+    snapshots_of_a_failed_writer_are_not_kept,
     a_failed_writer_leaves_nothing,
     names_are_sorted_and_start_empty,
     a_name_is_taken_once,

@@ -6,6 +6,7 @@ Digits that reports and pages promise differ: where they do, a parameter says so
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
@@ -45,6 +46,29 @@ def pluralize(value: int, one: str, many: str = "") -> str:
     ('1 hold', '2,000 holds', '0 entries')
     """
     return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
+_FORMULA = re.compile(r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|'*[\t\r\n]")
+
+
+def to_csv_cell(value: Any) -> Any:
+    """Return a value for CSV; a text that a spreadsheet would take for a formula gets a quote.
+
+    Numbers stay as they are. :func:`from_csv_cell` returns the text as it was.
+
+    >>> to_csv_cell("=1+1"), to_csv_cell("a=b"), to_csv_cell(-1.5)
+    ("'=1+1", 'a=b', -1.5)
+    """
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+
+def from_csv_cell(text: str) -> str:
+    """Return the text that :func:`to_csv_cell` was given.
+
+    >>> from_csv_cell("'=1+1"), from_csv_cell("'tis")
+    ('=1+1', "'tis")
+    """
+    return text[1:] if text.startswith("'") and _FORMULA.match(text[1:]) else text
 
 
 def join_words(words: Sequence[str], most: int = 0) -> str:

@@ -338,7 +338,7 @@ def test_the_pages_show_an_arm_that_changed() -> None:
     assert any(alarm.startswith("small changed") for alarm in summary.alarms)
     event = next(event for event in campaign.events() if event.kind == "changed")
     assert find_group(event.kind) == "trouble"
-    text = EventDescriber(campaign.coin, summary.arms).describe(event)
+    text = EventDescriber(campaign.coin, [arm.key for arm in summary.arms]).describe(event)
     assert text.startswith("The mean cost of small changed from 0.")
 
 

@@ -14,7 +14,7 @@ from hand_clock import HandClock, live_state
 from msgspec.structs import replace
 
 import bursar
-from bursar.campaign import Campaign, Estimate, explanation
+from bursar.campaign import Campaign, Estimate, audit, explanation
 from bursar.campaign.learner import CampaignLearner
 from bursar.campaign.state import encode_snapshot
 from bursar.errors import BudgetExhausted, CorruptLedger, InvalidInput, UnknownDecision
@@ -450,6 +450,70 @@ def test_a_snapshot_shortens_the_way_and_changes_nothing() -> None:
     with campaign.store.open_writer("busy") as writer:
         writer.save_snapshot(middle, content)
     assert [campaign.explain(one) for one in decisions] == before
+
+
+def count_reads(campaign: Campaign, decision) -> int:
+    """Return how many events of the log the explanation of a decision reads."""
+    count, read = 0, campaign.store.read
+
+    def counted(name, after=0):
+        nonlocal count
+        for one in read(name, after):
+            count += 1
+            yield one
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(campaign.store, "read", counted)
+        campaign.explain(decision)
+    return count
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def storage(request, tmp_path):
+    return "memory" if request.param == "memory" else f"sqlite:///{tmp_path}/a.db"
+
+
+def long_campaign(storage: str, count: int = 150) -> tuple[Campaign, list]:
+    campaign = Campaign("c", budget="100", arms={"a": "0.2", "b": "0.2"}, storage=storage)
+    decisions = []
+    for number in range(count):
+        decisions.append(campaign.ask())
+        campaign.tell(decisions[-1], cost="0.1", reward=number % 3 / 2)
+    return campaign, decisions
+
+
+def test_13_4_an_explanation_starts_from_the_nearest_snapshot(storage, monkeypatch) -> None:
+    monkeypatch.setattr("bursar.campaign.committer.SNAPSHOT_EVERY", 20)
+    campaign, decisions = long_campaign(storage)
+    assert max(count_reads(campaign, one) for one in decisions) <= 22
+    reread = [campaign.explain(one) for one in decisions]
+    monkeypatch.setattr(audit, "_iterate_snapshots", lambda *_: iter(()))
+    assert [campaign.explain(one) for one in decisions] == reread
+    assert all(one.verified for one in reread)
+    campaign.close()
+
+
+def test_13_4_the_first_explanation_of_a_log_without_snapshots_shortens_the_next(
+    storage, monkeypatch
+) -> None:
+    monkeypatch.setattr(audit, "_KEEP_EVERY", 20)
+    campaign, decisions = long_campaign(storage)
+    assert count_reads(campaign, decisions[-1]) > 290
+    assert max(count_reads(campaign, one) for one in decisions) <= 22
+    assert campaign.verify().snapshot is not None
+    campaign.close()
+
+
+def test_13_4_an_old_snapshot_that_is_not_what_the_log_says_is_found(monkeypatch) -> None:
+    monkeypatch.setattr("bursar.campaign.committer.SNAPSHOT_EVERY", 20)
+    campaign, _ = long_campaign("memory")
+    campaign.verify()
+    other, _ = long_campaign("memory", 10)
+    live_state(other).reward += 1.0
+    with campaign.store.open_writer("c") as writer:
+        writer.save_snapshot(21, encode_snapshot(live_state(other)))
+    with pytest.raises(CorruptLedger, match="event 21 of 'c' leads to another state than its snap"):
+        campaign.verify()
 
 
 def _cut(campaign: Campaign, seq: int) -> MemoryStore:

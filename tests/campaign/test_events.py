@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 from hand_clock import HandClock, live_state
+from hypothesis import given
+from hypothesis.strategies import text
 
 from bursar.campaign import Campaign, events
 from bursar.campaign.audit import Audit
-from bursar.campaign.export import decision_rows, export_events
+from bursar.campaign.export import decision_rows, export_decisions, export_events
 from bursar.campaign.forecast import RecentActivity
 from bursar.campaign.records import load_decision
 from bursar.campaign.state import State
@@ -19,7 +22,9 @@ from bursar.campaign.tokens import TokenSigner
 from bursar.client.decode import decode_sent_event
 from bursar.dashboard.events import GROUPS, EventDescriber, find_group
 from bursar.errors import NewerSchema, PolicyFailed
+from bursar.formatting import from_csv_cell, to_csv_cell
 from bursar.ledger import Event
+from bursar.replay.log import read_log
 from bursar.service.maintenance import _excess as explained_excess
 from bursar.service.series import RunningTotals, Series
 
@@ -170,6 +175,38 @@ def test_exports_forecasts_and_invariants_read_the_events_of_the_campaign(
     assert export_events(campaign, tmp_path / "log.csv") == len(log)
     assert sum(explained_excess(event, set()) for event in log) > 0
     assert RecentActivity(log, log[-1].ts, 30.0, 0.01).cost.size
+
+
+CELLS = ("=1+1", "+1", "-1", "@sum", "'=1", "plain", "'tis", "＝1")
+
+
+def test_13_12_no_cell_is_a_formula_and_replay_reads_the_arms_as_they_were(tmp_path: Any) -> None:
+    campaign = Campaign("c", budget="9", arms=dict.fromkeys(CELLS, "0.1"), reward_range=(-1, 1))
+    for arm in CELLS:
+        campaign.tell(campaign.ask(among=[arm], id=arm), cost="0.1", reward=-0.5)
+    path = tmp_path / "decisions.csv"
+    assert export_decisions(campaign, path) == len(CELLS)
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        assert row["reward"] == "-0.5"  # a number stays a number
+        for name in ("arm", "decision", "available"):
+            assert row[name].strip()[0] not in "=+-@＝"
+    log = read_log(path)
+    assert set(log.arms) == set(CELLS)
+    assert log.earned == -0.5 * len(CELLS)
+    assert export_events(campaign, tmp_path / "log.csv") == 1 + 2 * len(CELLS)
+    with (tmp_path / "log.csv").open(newline="", encoding="utf-8") as file:
+        found = [from_csv_cell(row["decision"]) for row in csv.DictReader(file)]
+    assert found == ["", *(arm for arm in CELLS for _ in range(2))]
+
+
+@given(text())
+def test_13_12_every_text_comes_back_and_none_is_a_formula(value: str) -> None:
+    cell = to_csv_cell(value)
+    assert from_csv_cell(cell) == value
+    assert not cell.strip().startswith(tuple("=+-@"))
+    assert not cell.startswith(("\t", "\r", "\n"))
 
 
 def test_a_campaign_with_a_newer_kind_neither_opens_nor_lists_it() -> None:

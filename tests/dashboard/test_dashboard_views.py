@@ -19,7 +19,7 @@ import bursar
 from bursar.campaign import Campaign, Estimate
 from bursar.dashboard import create
 from bursar.dashboard.campaign import COLUMNS, filter_holds
-from bursar.dashboard.events import EventDescriber, read_backwards
+from bursar.dashboard.events import EventDescriber, load_arm_keys, read_backwards
 from bursar.dashboard.ledger import compare_bill, parse_bill
 from bursar.dashboard.render import bar_widths, format_date, make_axis
 from bursar.dashboard.summary import summarize
@@ -145,7 +145,7 @@ def test_every_kind_of_event_has_words():
     campaign.pause()
     campaign.resume()
     campaign.end(by="ada")
-    describer = EventDescriber(campaign.coin, campaign.arms())
+    describer = EventDescriber(campaign.coin, load_arm_keys(campaign))
     texts = {event.kind: describer.describe(event) for event in campaign.events()}
     assert re.fullmatch(r"(small|large) chosen, 0\.[15]0 USD held", texts.pop("asked"))
     assert texts == {

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,6 +17,7 @@ import msgspec
 
 from bursar.campaign import events as kinds
 from bursar.campaign.ask_options import load_ask_options
+from bursar.campaign.committer import SNAPSHOT_EVERY
 from bursar.campaign.holds import ask
 from bursar.campaign.records import day_of
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
@@ -32,11 +33,13 @@ from bursar.errors import (
     UnknownDecision,
 )
 from bursar.ledger import Event, Store, encode_event_body
-from bursar.ledger.chain import check_chain
+from bursar.ledger.chain import check_chain, hash_snapshot
+from bursar.ledger.store import LAST, MOST_SNAPSHOT_BYTES, MOST_SNAPSHOTS
 from bursar.validation import escape_surrogates
 
 _VERIFIED = "verified"  # kind of the records
 _SLICE = 200  # events between two pauses
+_KEEP_EVERY = 2 * SNAPSHOT_EVERY  # events without a snapshot after which a reader saves one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,9 +104,15 @@ def verify_campaign(
     ``live`` is the campaign's own state as a snapshot; ``choices`` repeats every choice; ``pause``
     is called after every 200 events.
     """
+    snapshots = {
+        seq: hash_snapshot(seq, content)
+        for seq, content in _iterate_snapshots(store, name, LAST)
+        # a snapshot of another version of bursar is never used, so it cannot be wrong
+        if decode_snapshot(content) is not None
+    }
     with store.open_writer(name) as writer:
-        head, snapshot = writer.head, writer.load_snapshot()
-    verifier = _Verifier(name, live, snapshot, choices, pause)
+        head = writer.head
+    verifier = _Verifier(name, live, snapshots, choices, pause)
     count = check_chain(name, verifier.check_events(store.read(name)), head)
     state, audit = verifier.state, verifier.audit
     wrong = audit.find_difference(state)
@@ -115,9 +124,20 @@ def verify_campaign(
         hash=verifier.last_hash.hex(),
         spent=state.config.coin.amount(state.spent),
         held=state.config.coin.amount(state.held),
-        snapshot=None if snapshot is None else snapshot[0],
+        snapshot=max(snapshots, default=None),
         choices=audit.decisions if choices else None,
     )
+
+
+def _iterate_snapshots(store: Store, name: str, before: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the snapshots before an event, the newest first; writers wait for none of them long."""
+    while True:
+        with store.open_writer(name) as writer:
+            found = writer.load_snapshot(before)
+        if found is None:
+            return
+        yield found
+        before = found[0]
 
 
 class _Verifier:
@@ -130,15 +150,14 @@ class _Verifier:
         self,
         name: str,
         live: tuple[int, bytes],
-        snapshot: tuple[int, bytes] | None,
+        snapshots: Mapping[int, bytes],
         choices: bool,
         pause: Callable[[], None] | None = None,
     ) -> None:
         self.name = name
         self.pause = pause
-        self.snapshots = [("the one in memory", *live)]
-        if snapshot is not None:
-            self.snapshots.append(("its snapshot", *snapshot))
+        self.live = live
+        self.snapshots = snapshots
         self.choices = choices
         self.last_hash = b""
 
@@ -172,11 +191,13 @@ class _Verifier:
             if wrong is not None:
                 return wrong
             self.state.apply(event)
-        for what, seq, content in self.snapshots:
-            # a snapshot of another version of bursar is never used, so it cannot be wrong
-            used = seq == event.seq and decode_snapshot(content) is not None
-            if used and encode_snapshot(self.state) != content:
-                return f"leads to another state than {what}"
+        seq, live = self.live
+        if event.seq == seq and encode_snapshot(self.state) != live:
+            return "leads to another state than the one in memory"
+        if event.seq in self.snapshots:
+            found = hash_snapshot(event.seq, encode_snapshot(self.state))
+            if found != self.snapshots[event.seq]:
+                return "leads to another state than its snapshot"
         return None
 
     def _find_other_choice(self, event: Event) -> str | None:
@@ -299,7 +320,7 @@ class PastAsk(NamedTuple):
 def state_before(store: Store, name: str, decision: str) -> PastAsk:
     """Return what was known when a decision was made: the log before it, folded."""
     with store.open_writer(name) as writer:
-        history, snapshot = writer.decision_events(decision), writer.load_snapshot()
+        history, head = writer.decision_events(decision), writer.seq
     if not history:
         raise UnknownDecision(
             f"{name} has no decision {decision!r}; pass the id that an ask returned"
@@ -310,10 +331,11 @@ def state_before(store: Store, name: str, decision: str) -> PastAsk:
             f"{decision!r} cannot be explained: it was granted before {name} was restored from a"
             " backup, and the log of that time is lost"
         )
-    state = None
-    if snapshot is not None and snapshot[0] < asked.seq:
-        state = decode_snapshot(snapshot[1])
-    for event, _ in store.read(name, 0 if state is None else state.seq):
+    older = (decode_snapshot(one) for _, one in _iterate_snapshots(store, name, asked.seq))
+    state = next((one for one in older if one is not None), None)
+    kept_at = 0 if state is None else state.seq
+    keep_every = max(_KEEP_EVERY, 2 * head // MOST_SNAPSHOTS)
+    for event, _ in store.read(name, kept_at):
         if event.seq > asked.seq:
             failure = event.body["error"] if event.kind == kinds.POLICY_ERROR else None
             break
@@ -321,8 +343,20 @@ def state_before(store: Store, name: str, decision: str) -> PastAsk:
             state = State(event)
         elif event.seq < asked.seq:
             state.apply(event)
+            if event.seq - kept_at >= keep_every:
+                kept_at = event.seq
+                _keep_snapshot(store, state)
     assert state is not None  # an ask is never the first event
     return PastAsk(state, asked, failure)
+
+
+def _keep_snapshot(store: Store, state: State) -> None:
+    """Save a snapshot on the way through a log that has none, so that the next way is short."""
+    content = encode_snapshot(state)
+    # larger ones would be dropped again
+    if len(content) <= MOST_SNAPSHOT_BYTES // MOST_SNAPSHOTS:
+        with suppress(BursarError), store.open_writer(state.name) as writer:
+            writer.save_snapshot(state.seq, content)
 
 
 def among_of(state: State, asked: Event) -> tuple[str, ...] | None:

@@ -17,12 +17,17 @@ from bursar.campaign.config import DEFAULT_POLICY, Config
 from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
 from bursar.campaign.decision import Decision, DecisionBlock, html_table, make_decision
 from bursar.campaign.explanation import Explanation, explain_decision
-from bursar.campaign.forecast import Forecast, ForecastModel, make_forecast
+from bursar.campaign.forecast import (
+    Forecast,
+    ForecastModel,
+    make_forecast,
+    read_recent_events,
+)
 from bursar.campaign.records import OPEN
 from bursar.campaign.state import State, encode_snapshot
 from bursar.campaign.tokens import Grant, TokenSigner
 from bursar.campaign.transaction import Transaction, release_expired
-from bursar.campaign.views import ArmView, Status, make_arm_views, make_status
+from bursar.campaign.views import ArmView, Status, copy_arms, make_arm_views, make_status
 from bursar.errors import (
     BudgetExhausted,
     BursarError,
@@ -339,7 +344,7 @@ class Campaign:
 
     def arms(self) -> list[ArmView]:
         """Return every arm: counts, money, means and reward per cost with 95% intervals."""
-        return self.execute(lambda transaction: make_arm_views(transaction.state))
+        return make_arm_views(self.execute(lambda transaction: copy_arms(transaction.state)))
 
     def status(self) -> Status:
         """Return how the campaign stands: its money, counts and rules at one moment."""
@@ -361,7 +366,8 @@ class Campaign:
         days : float, optional
             How far to look ahead; by default until no arm fits.
         """
-        return make_forecast(self.execute(ForecastModel), days)
+        recent = read_recent_events(self.store, self.name)
+        return make_forecast(self.execute(lambda one: ForecastModel(one, recent)), days)
 
     def verify(
         self, *, choices: bool = False, pause: Callable[[], None] | None = None

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,12 @@ from bursar.campaign.audit import among_of
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.events import ASKED, GRANTS, RELEASED, VOIDED
 from bursar.campaign.holds import affordable
-from bursar.campaign.records import OPEN, load_decision
+from bursar.campaign.records import OPEN, DecisionRecord, make_record
 from bursar.campaign.state import State
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
 from bursar.files import replace_file
+from bursar.formatting import to_csv_cell
 from bursar.ledger import Event
 
 _DECISION_COLUMNS = (
@@ -36,8 +37,9 @@ _DECISION_COLUMNS = (
 )  # fmt: skip
 _EVENT_COLUMNS = ("seq", "time", "kind", "decision", "body")
 _NOTHING_SPENT = (*OPEN, VOIDED, RELEASED)
-_CHUNK_ROWS = 1000
+_PIECE_BYTES = 1 << 18  # of a stream
 _GROUP_ROWS = 50_000  # of a row group of Parquet
+_GROUP_BYTES = 1 << 24  # of its texts
 
 Row = tuple[Any, ...]
 
@@ -45,10 +47,10 @@ Row = tuple[Any, ...]
 def export_decisions(campaign: Campaign, path: Path) -> int:
     """Write one row per decision, in the order of the asks; return the number of rows."""
     _check_path(path)
-    rows = decision_rows(campaign)
+    rows: Iterable[dict[str, Any]] = decision_rows(campaign)
     if path.suffix == ".csv":
-        rows = [_to_text(row) for row in rows]
-    values = [tuple(row.values()) for row in rows]
+        rows = map(_to_text, rows)
+    values = (tuple(row.values()) for row in rows)
     return _write(path, _DECISION_COLUMNS, values, lambda: _decision_schema(campaign.coin.exponent))
 
 
@@ -56,17 +58,26 @@ def export_events(campaign: Campaign, path: Path) -> int:
     """Write one row per event, bodies as JSON; return the number of rows."""
     _check_path(path)
     encode = partial(json.dumps, ensure_ascii=False)  # spaced, unlike the service's bodies
-    return _write(path, _EVENT_COLUMNS, list(_event_rows(campaign, encode)), _event_schema)
+    return _write(path, _EVENT_COLUMNS, _event_rows(campaign, encode), _event_schema)
 
 
-def _write(path: Path, columns: Row, rows: list[Row], make_schema: Callable[[], Any]) -> int:
+def _write(path: Path, columns: Row, rows: Iterable[Row], make_schema: Callable[[], Any]) -> int:
+    numbers = count()  # of the rows that were taken
+    taken = (row for row, _ in zip(rows, numbers, strict=False))
     with replace_file(path) as new_path:
         if path.suffix == ".csv":
             with new_path.open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows([columns, *rows])
+                csv.writer(file).writerows(_csv_rows(columns, taken))
         else:
-            _write_parquet(new_path, make_schema(), rows)
-    return len(rows)
+            _write_parquet(new_path, make_schema(), taken)
+    return next(numbers)
+
+
+def _csv_rows(columns: Row, rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the header and rows, of which no cell is a formula to a spreadsheet."""
+    yield columns
+    for row in rows:
+        yield tuple(map(to_csv_cell, row))
 
 
 def decision_rows(campaign: Campaign) -> list[dict[str, Any]]:
@@ -77,20 +88,22 @@ def decision_rows(campaign: Campaign) -> list[dict[str, Any]]:
     """
     events = campaign.events()
     state = State(next(events))
-    offers: dict[str, list[str]] = {}
-    histories: dict[str, list[Event]] = {}
+    offers: dict[str, tuple[str, ...]] = {}
+    decisions: dict[str, DecisionRecord] = {}
+    same: dict[tuple[str, ...], tuple[str, ...]] = {}  # most decisions have the same offer
     for event in events:
         if event.kind in GRANTS:
-            offers[event.decision] = _available_arms(state, event)
-        if event.decision:
-            histories.setdefault(event.decision, []).append(event)
+            offer = _available_arms(state, event)
+            offers[event.decision] = same.setdefault(offer, offer)
+            decisions[event.decision] = one = make_record(event)
+            one.context = None  # no column has it
+        elif event.decision:
+            decisions[event.decision].apply(event)
         state.apply(event)
-    return [_decision_row(state, histories[decision], arms) for decision, arms in offers.items()]
+    return [_decision_row(state, decisions[id], list(arms)) for id, arms in offers.items()]
 
 
-def _decision_row(state: State, history: list[Event], available: list[str]) -> dict[str, Any]:
-    decision = load_decision(history)
-    assert decision is not None  # its history has a grant
+def _decision_row(state: State, decision: DecisionRecord, available: list[str]) -> dict[str, Any]:
     amount = state.config.coin.amount
     return {
         "arm": state.arms[decision.arm].key,
@@ -107,14 +120,14 @@ def _decision_row(state: State, history: list[Event], available: list[str]) -> d
     }
 
 
-def _available_arms(state: State, event: Event) -> list[str]:
+def _available_arms(state: State, event: Event) -> tuple[str, ...]:
     """Return the arms that an ask could have got; unknown for a grant from before a restore."""
     if event.kind != ASKED:
-        return [state.arms[event.body["arm"]].key]
+        return (state.arms[event.body["arm"]].key,)
     among = among_of(state, event)
     wanted = None if among is None else [state.keys[key] for key in among]
     allowed, _ = affordable(state, wanted, event.ts)
-    return [state.arms[number].key for number in (allowed or range(len(state.arms)))]
+    return tuple(state.arms[number].key for number in (allowed or range(len(state.arms))))
 
 
 def stream_events(campaign: Campaign, kind: str) -> Iterator[bytes]:
@@ -125,19 +138,27 @@ def stream_events(campaign: Campaign, kind: str) -> Iterator[bytes]:
 
 
 def _stream_jsonl(campaign: Campaign) -> Iterator[bytes]:
-    events = campaign.events()
-    while chunk := list(islice(events, _CHUNK_ROWS)):
-        yield b"".join(msgspec.json.encode(event) + b"\n" for event in chunk)
+    piece = bytearray()
+    for event in campaign.events():
+        piece += msgspec.json.encode(event) + b"\n"
+        if len(piece) >= _PIECE_BYTES:
+            yield bytes(piece)
+            piece.clear()
+    if piece:
+        yield bytes(piece)
 
 
 def _stream_csv(campaign: Campaign) -> Iterator[bytes]:
-    rows = _event_rows(campaign)
-    chunk: list[Row] = [_EVENT_COLUMNS]
-    while chunk:
-        text = io.StringIO()
-        csv.writer(text).writerows(chunk)
+    text = io.StringIO()
+    writer = csv.writer(text)
+    for row in _csv_rows(_EVENT_COLUMNS, _event_rows(campaign)):
+        writer.writerow(row)
+        if text.tell() >= _PIECE_BYTES:
+            yield text.getvalue().encode()
+            text.seek(0)
+            text.truncate()
+    if text.tell():
         yield text.getvalue().encode()
-        chunk = list(islice(rows, _CHUNK_ROWS))
 
 
 def _stream_parquet(campaign: Campaign) -> Iterator[bytes]:
@@ -198,8 +219,21 @@ def _to_text(row: dict[str, Any]) -> dict[str, Any]:
 
 def _write_parquet(path: Path, schema: Any, rows: Iterable[Row]) -> None:
     pa, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
-    remaining = iter(rows)
     with parquet.ParquetWriter(path, schema) as writer:
-        while chunk := list(islice(remaining, _GROUP_ROWS)):
-            columns = [list(column) for column in zip(*chunk, strict=True)]
+        for group in _split_rows(rows):
+            columns = [list(column) for column in zip(*group, strict=True)]
             writer.write_table(pa.table(dict(zip(schema.names, columns, strict=True)), schema))
+
+
+def _split_rows(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Yield rows in groups that are limited in number and in length."""
+    group: list[Row] = []
+    size = 0
+    for row in rows:
+        group.append(row)
+        size += len(row[-1]) if isinstance(row[-1], str) else 0
+        if len(group) == _GROUP_ROWS or size >= _GROUP_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

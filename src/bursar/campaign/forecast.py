@@ -14,7 +14,7 @@ arms that still fit takes over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -32,16 +32,18 @@ from bursar.campaign.views import CampaignView, Statistics
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
 from bursar.formatting import format_money, format_number, join_words, pluralize
-from bursar.ledger import Event
+from bursar.ledger import Event, Store
 from bursar.validation import check_number
 
 _RECENT = 7.0  # days
 _RECENT_EVENTS = 10_000  # at most
 _DAY = 86_400_000_000  # µs
 _LAST = 253_402_300_799 * 1_000_000  # the end of the year 9999, the last that a datetime can hold
-_DRAWS = 1000
+_DRAWS = 1000  # futures
+_FEWEST_DRAWS, _MOST_CELLS = 100, 1_000_000  # of campaigns with more than a thousand arms
 _LEVEL = 0.9  # of the intervals
 _PHASES = 32  # that a forecast distinguishes
+_MOST_STEPS = 256  # of the plan, after which arms that stop at nearly the same time stop together
 _PAIRS = 30  # fewest pairs of cost and reward for a covariance
 _MOST_CHANGES = 3  # arms that changed, with a sentence each
 
@@ -179,6 +181,11 @@ class _Phases(NamedTuple):
         return money[some], joined[some] / joined[some].sum(axis=1, keepdims=True)
 
 
+def count_draws(arms: int) -> int:
+    """Return how many futures are drawn; fewer for very many arms, since each draws all of them."""
+    return max(_FEWEST_DRAWS, min(_DRAWS, _MOST_CELLS // max(arms, 1)))
+
+
 class _Means:
     """Draws of the means of each arm, their centre, and the variance of single values."""
 
@@ -197,7 +204,7 @@ class _Means:
             eta = np.where(most > 0.0, np.minimum(variance / (np.square(width) * most), 1.0), 1.0)
         eta = (n * eta + 1.0) / (n + 1.0)
         a, b = n / eta * x + 0.5, n / eta * (1.0 - x) + 0.5
-        draws = random.beta(a[:, None], b[:, None], (n.size, _DRAWS))
+        draws = random.beta(a[:, None], b[:, None], (n.size, count_draws(n.size)))
         draws = np.maximum(draws, 1e-12)  # a cost of exactly 0 would buy infinitely many plays
         share = a / (a + b)
         wide = np.broadcast_to(width, n.shape)
@@ -210,15 +217,18 @@ class _Means:
 class ForecastModel:
     """What a forecast is made from, taken at one moment, and futures that are drawn from it.
 
-    Money is in the user's units. Futures are drawn by :meth:`draw` and not before, because the
-    campaign waits while a model is made.
+    Money is in the user's units. Futures are drawn by :meth:`draw` and not before, and events are
+    read before, because the campaign waits while a model is made. ``recent`` are its newest events,
+    as far as they were read.
     """
 
-    def __init__(self, transaction: Transaction) -> None:
+    def __init__(self, transaction: Transaction, recent: Sequence[Event] = ()) -> None:
         state, now = transaction.state, transaction.now
         unit = 10.0**-state.config.coin.exponent
         since = max(state.seq - len(transaction.events) - _RECENT_EVENTS, 0)
-        events = [*transaction.writer.events_after(since), *transaction.events]
+        read = recent[-1].seq if recent else since
+        newer = transaction.writer.events_after(max(since, read))
+        events = [*(one for one in recent if one.seq > since), *newer, *transaction.events]
         self.state, self.now, self.config = state.state, now, state.config
         self.statistics = Statistics(state, trust=False)
         self.recent = RecentActivity(events, now, _RECENT, unit)
@@ -251,9 +261,10 @@ class ForecastModel:
             self.random, table.n, table.reward, table.reward_variance, table.reward_range
         )
         self.costs = _Means(self.random, table.n, table.cost, table.cost_variance, (0.0, table.top))
-        self.moved = np.zeros(_DRAWS + 1)
+        draws = self.rewards.draws.shape[1] - 1
+        self.moved = np.zeros(draws + 1)
         if self.learns:
-            self.moved = np.append(0.5, self.random.random(_DRAWS))
+            self.moved = np.append(0.5, self.random.random(draws))
 
     def find_best(self) -> str | None:
         """Return the arm of the most reward per cost so far among those that may be chosen."""
@@ -282,6 +293,8 @@ class ForecastModel:
             with np.errstate(divide="ignore", invalid="ignore"):
                 until_caps = np.where(played, (rooms - holds) / spends, np.inf)
             step = max(min(until_holds.min(), until_caps.min()), 0.0)
+            if len(money) >= _MOST_STEPS:
+                step = max(step, left / _PHASES)
             if margin is None and until_holds.min() <= until_caps.min():
                 margin = len(money)
             stops = played & (np.minimum(until_holds, until_caps) <= step)
@@ -318,11 +331,12 @@ class ForecastModel:
         if recent is None:
             return None, Estimate(0.0, 0.0, 0.0) if total == 0.0 else None, None
         rate, error, gap_variance = recent
-        speeds = rate * np.exp(error / rate * self.random.standard_normal(_DRAWS))
+        draws = self.moved.size - 1
+        speeds = rate * np.exp(error / rate * self.random.standard_normal(draws))
         speeds = np.minimum(np.append(rate, speeds), self.day_cap)
         plays = float(phases.count_plays(self.costs.centre).sum())
         days = total / speeds
-        days[1:] += np.sqrt(plays * gap_variance) * self.random.standard_normal(_DRAWS)
+        days[1:] += np.sqrt(plays * gap_variance) * self.random.standard_normal(draws)
         return _estimate(speeds), _estimate(np.maximum(days, 0.0)), speeds
 
     def _move_to_best(self, weights: Floats) -> Floats:
@@ -358,6 +372,7 @@ class ForecastModel:
         """Return the number of plays and their reward, with the scatter of single plays."""
         rewards, costs, pending = self.rewards, self.costs, self.pending
         each, scatter = self._count_plays(phases, limit), self.random.standard_normal
+        draws = self.moved.size - 1
         count, earned = each.sum(axis=0), (each * rewards.draws).sum(axis=0)
         typical, mean_r, mean_c = each[:, 0], rewards.centre, costs.centre
         spent = float(typical @ mean_c)
@@ -368,11 +383,17 @@ class ForecastModel:
             apart = rewards.variance + worth**2 * costs.variance - 2.0 * worth * joint
             apart = np.maximum(apart, 0.0) + np.square(mean_r - worth * mean_c)
             steps = np.sqrt(typical @ (costs.variance + np.square(mean_c - price))) / price
-            count[1:] = np.maximum(count[1:] + steps * scatter(_DRAWS), 0.0)
-            earned[1:] += np.sqrt(typical @ apart) * scatter(_DRAWS)
+            count[1:] = np.maximum(count[1:] + steps * scatter(draws), 0.0)
+            earned[1:] += np.sqrt(typical @ apart) * scatter(draws)
         earned += pending @ rewards.draws
-        earned[1:] += np.sqrt(pending @ rewards.variance) * scatter(_DRAWS)
+        earned[1:] += np.sqrt(pending @ rewards.variance) * scatter(draws)
         return _estimate(count), _estimate(earned)
+
+
+def read_recent_events(store: Store, name: str) -> list[Event]:
+    """Return the events that a forecast looks at."""
+    since = max(store.last_seq(name) - _RECENT_EVENTS, 0)
+    return [event for event, _ in store.read(name, since)]
 
 
 def make_forecast(model: ForecastModel, days: float | None) -> Forecast:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -10,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from bursar.arrays import Floats
 from bursar.campaign.records import OPEN, ArmChange, changes_of
@@ -183,6 +185,15 @@ class ArmView(CampaignView):
     def __repr__(self) -> str:
         earns = "" if self.ratio is None else f", {format_number(self.ratio.value)} per unit spent"
         return f"<ArmView {self.key}: {self.state}, {pluralize(self.plays, 'play')}{earns}>"
+
+
+def copy_arms(state: State) -> State:
+    """Return a state whose arms no longer change: commands need not wait while they are shown."""
+    copied, learner = copy(state), copy(state.learner)
+    copied.arms = [replace(arm, money=copy(arm.money), costs=[*arm.costs]) for arm in state.arms]
+    learner.arms, learner.open = learner.arms.copy(), [*learner.open]
+    copied.learner = learner
+    return copied
 
 
 def make_arm_views(state: State) -> list[ArmView]:

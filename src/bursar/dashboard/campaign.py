@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
 from bursar.campaign import ArmView, Decision, Estimate
-from bursar.dashboard.events import EventDescriber, load_decision_events, read_backwards
+from bursar.campaign.explanation import Explanation, Option
+from bursar.dashboard.events import (
+    EventDescriber,
+    load_arm_keys,
+    load_decision_events,
+    read_backwards,
+)
 from bursar.dashboard.render import Page, parse_count
 from bursar.dashboard.summary import CampaignSummary, is_stuck, summarize
 from bursar.service.responses import encode
@@ -61,7 +67,7 @@ async def show_campaign(page: Page) -> Response:
         "down": query.get("down", "1") != "0",
         "older": parse_count(query.get("older", "")) or 0,
     }
-    values = view | await page.run(_load_campaign, page, view)
+    values = view | await page.run_heavy(_load_campaign, page, view)
     if page.is_live:
         return page.render_parts(_LIVE_PARTS, **values)
     return page.render("campaign", **values)
@@ -85,7 +91,7 @@ def _load_campaign(page: Page, view: dict[str, Any]) -> dict[str, Any]:
         "hidden_holds": max(len(holds) - _MAX_HOLDS, 0),
         "is_stuck": is_stuck,
         "events": events,
-        "describer": EventDescriber(campaign.coin, summary.arms),
+        "describer": EventDescriber(campaign.coin, [arm.key for arm in summary.arms]),
         "coin": series.coin,
         "buckets": series.thin(_CHART_ROWS),
     }
@@ -99,25 +105,37 @@ def filter_holds(summary: CampaignSummary, age: int) -> list[Decision]:
 async def show_decision(page: Page) -> Response:
     """Show why a decision was made."""
     page.require("read")
-    return page.render("decision", **await page.run(_load_decision, page, page.params["id"]))
+    return page.render("decision", **await page.run_heavy(_load_decision, page, page.params["id"]))
 
 
 def _load_decision(page: Page, id: str) -> dict[str, Any]:
     campaign = page.service.campaign(page.name)
+    explanation = campaign.explain(id)
     return {
         "decision": campaign.decision(id),
-        "explanation": campaign.explain(id),
+        "explanation": explanation,
+        "options": select_options(explanation),
         "currency": campaign.coin.currency,
         "events": load_decision_events(page.service.store, page.name, id),
-        "describer": EventDescriber(campaign.coin, campaign.arms()),
+        "describer": EventDescriber(campaign.coin, load_arm_keys(campaign)),
     }
+
+
+def select_options(explanation: Explanation) -> Sequence[Option]:
+    """Return all arms of an explanation; of very many, the chosen one and its best rivals."""
+    if len(explanation.options) <= _MAX_ARMS:
+        return explanation.options
+    rank = {"chosen": 0, "open": 1}
+    return sorted(
+        explanation.options, key=lambda one: (rank.get(one.status, 2), -(one.index or 0.0))
+    )[:_MAX_ARMS]
 
 
 async def send_series(page: Page) -> Response:
     """Send the history that the charts draw, or 304 if the browser has it."""
     page.require("read")
     await page.service.find_campaign(page.name)
-    series = await page.run(page.service.series.get, page.name)
+    series = await page.run_heavy(page.service.series.get, page.name)
     tag = f'"{series.totals.seq}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
     if page.request.headers.get("if-none-match") == tag:

@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from bursar.campaign import ArmView
+from bursar.campaign import Campaign
 from bursar.campaign import events as kinds
 from bursar.dashboard.render import Page, parse_count, render_text
 from bursar.ledger import Event, Store
@@ -33,7 +33,7 @@ async def show_events(page: Page) -> Response:
     query = page.query
     group, decision = query.get("group", ""), query.get("decision", "").strip()
     before = parse_count(query.get("before", "")) or 0
-    values = await page.run(_load, page, group, decision, before)
+    values = await page.run_heavy(_load, page, group, decision, before)
     return page.render("events", group=group, decision=decision, before=before, **values)
 
 
@@ -56,7 +56,7 @@ def _load(page: Page, group: str, decision: str, before: int) -> dict[str, Any]:
         end = campaign.status().seq + 1
         start = min(before, end) if before else end
         found, next_before = read_backwards(service.store, name, start, _PAGE, wanted)
-    describer = EventDescriber(campaign.coin, campaign.arms())
+    describer = EventDescriber(campaign.coin, load_arm_keys(campaign))
     return {"events": found, "next_before": next_before, "describer": describer}
 
 
@@ -87,21 +87,26 @@ def load_decision_events(store: Store, name: str, decision: str) -> list[Event]:
         return writer.decision_events(decision)
 
 
+def load_arm_keys(campaign: Campaign) -> list[str]:
+    """Return the keys of all arms, retired ones too, in the order they were added."""
+    return campaign.execute(lambda transaction: list(transaction.state.keys))
+
+
 def find_group(kind: str) -> str:
     """Return the first group that has a kind."""
     return next((name for name, group in GROUPS.items() if kind in group), "changes")
 
 
 class EventDescriber:
-    """Describes the events of a campaign in words, given its currency and all of its arms."""
+    """Describes the events of a campaign in words, given its currency and keys of all arms."""
 
-    def __init__(self, coin: Coin, arms: Sequence[ArmView]) -> None:
+    def __init__(self, coin: Coin, keys: Sequence[str]) -> None:
         self._coin = coin
-        self._arms = [arm.key for arm in arms]
+        self._keys = keys
 
     def describe(self, event: Event) -> str:
         """Return what an event means; raise NewerSchema for a kind that is not known."""
         kinds.check_kind(event)
-        return render_text("event", event=event, coin=self._coin, arms=self._arms)
+        return render_text("event", event=event, coin=self._coin, arms=self._keys)
 
     find_group = staticmethod(find_group)

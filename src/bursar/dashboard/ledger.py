@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
-from bursar.dashboard.events import EventDescriber
+from bursar.dashboard.events import EventDescriber, load_arm_keys
 from bursar.dashboard.render import Page, format_error
 from bursar.errors import InvalidInput
+from bursar.formatting import from_csv_cell
 from bursar.ledger import Event
 from bursar.money import Coin
 from bursar.service.series import RunningTotals
@@ -33,7 +34,7 @@ async def check_bill(page: Page) -> Response:
     _, fields = await page.require_form("read")
     text = fields.get("bill", "")
     try:
-        comparison = await page.run(_compare, page, text)
+        comparison = await page.run_heavy(_compare, page, text)
     except InvalidInput as error:
         return await _render_page(page, 422, bill=text, error=format_error(error))
     return await _render_page(page, comparison=comparison, bill=text)
@@ -45,7 +46,7 @@ def _compare(page: Page, text: str) -> BillComparison:
 
 
 async def _render_page(page: Page, status_code: int = 200, **values: Any) -> Response:
-    return page.render("ledger", status_code, **(await page.run(_load, page) | values))
+    return page.render("ledger", status_code, **(await page.run_heavy(_load, page) | values))
 
 
 def _load(page: Page) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def _load(page: Page) -> dict[str, Any]:
         "campaign": campaign.status(),
         "coin": campaign.coin,
         "changes": list(page.service.series.get(page.name).changes)[-_CHANGES:][::-1],
-        "describer": EventDescriber(campaign.coin, campaign.arms()),
+        "describer": EventDescriber(campaign.coin, load_arm_keys(campaign)),
         "comparison": None,
         "max_differences": _MAX_DIFFERENCES,
         "bill": "",
@@ -104,7 +105,8 @@ def parse_bill(text: str, coin: Coin) -> dict[str, int]:
         if len(cells) <= max(id_at, amount_at):
             raise InvalidInput(f"Line {number} must have a decision and an amount, got {row!r}")
         units = coin.units(f"the amount in line {number}", cells[amount_at])
-        found[cells[id_at]] = found.get(cells[id_at], 0) + units
+        id = from_csv_cell(cells[id_at])  # as exports write it
+        found[id] = found.get(id, 0) + units
     return found
 
 

@@ -20,7 +20,7 @@ from bursar.errors import BursarError, Unauthenticated, UnknownCampaign
 from bursar.service.auth import request_csrf, request_key, require, require_form
 from bursar.service.keys import Key
 from bursar.service.responses import PROBLEM_KINDS, problem_response, public_message
-from bursar.service.service import Service
+from bursar.service.service import P, Service, T
 from bursar.version import __version__
 
 
@@ -37,6 +37,10 @@ class Page:
         self.name = self.params.get("name", "")  # of the campaign that the page belongs to
         self.query = request.query_params
         self.is_live = request.headers.get("x-part") == "live"  # only the parts that change
+
+    async def run_heavy(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function that reads much of a log; few run at once."""
+        return await self.service.run_heavy(self.request, function, *args, **kwargs)
 
     def require(self, scope: str) -> Key:
         """Return the key of the request, or raise if it does not have a scope here."""

@@ -8,13 +8,18 @@ from collections.abc import Iterator, Sequence
 
 from bursar.ledger.event import GENESIS, Event, encode_event_body, hash_event
 from bursar.ledger.store import (
+    LAST,
     CampaignRow,
     CampaignTotals,
     LogHead,
     Store,
+    check_wanted,
     existing_campaign,
+    find_surplus,
     unknown_campaign,
 )
+
+_PAGE = 1000  # events that are read at a time
 
 
 class MemoryStore(Store):
@@ -45,11 +50,23 @@ class MemoryStore(Store):
 
     def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
         """Yield events with their hashes."""
-        before = GENESIS
-        for event in list(MemoryStore.open_writer(self, name).events):
-            before = hash_event(before, event, encode_event_body(event.body))
-            if event.seq > after:
-                yield event, before
+        log = MemoryStore.open_writer(self, name)
+        start = min(after // _PAGE, len(log.hashes) - 1)
+        before = log.hashes[start]
+        while page := log.events[start * _PAGE : (start + 1) * _PAGE]:
+            check_wanted()
+            for event in page:
+                before = hash_event(before, event, encode_event_body(event.body))
+                if event.seq > after:
+                    yield event, before
+            start += 1
+            if len(page) < _PAGE:
+                return
+            if start == len(log.hashes):
+                log.hashes.append(before)
+
+    def last_seq(self, name: str) -> int:
+        return MemoryStore.open_writer(self, name).seq
 
     def campaign_rows(self) -> list[CampaignRow]:
         return [self._logs[name].make_row(name) for name in self.names()]
@@ -84,20 +101,22 @@ class _Log:
         self.events: list[Event] = []
         self.seq = 0
         self.totals: CampaignTotals | None = None
-        self._snapshot: tuple[int, bytes] | None = None
-        self._before: tuple[int, CampaignTotals | None, tuple[int, bytes] | None] = 0, None, None
+        self.hashes = [GENESIS]  # before each page that was read
+        self._snapshots: tuple[tuple[int, bytes], ...] = ()
+        self._before: tuple[int, CampaignTotals | None, tuple[tuple[int, bytes], ...]] = 0, None, ()
         self._by_decision: defaultdict[str, list[Event]] = defaultdict(list)
         self._indexed = 0  # number of events in that index
 
     def __enter__(self) -> _Log:
         self.lock.acquire()
-        self._before = self.seq, self.totals, self._snapshot
+        self._before = self.seq, self.totals, self._snapshots
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self.seq, self.totals, self._snapshot = self._before
+            self.seq, self.totals, self._snapshots = self._before
             del self.events[self.seq :]
+            del self.hashes[self.seq // _PAGE + 1 :]
             self._by_decision.clear()
             self._indexed = 0
         self.lock.release()
@@ -124,11 +143,14 @@ class _Log:
         self.totals = totals
         self.seq = events[-1].seq
 
-    def load_snapshot(self) -> tuple[int, bytes] | None:
-        return self._snapshot
+    def load_snapshot(self, before: int = LAST) -> tuple[int, bytes] | None:
+        return next((one for one in reversed(self._snapshots) if one[0] < before), None)
 
     def save_snapshot(self, seq: int, content: bytes) -> None:
-        self._snapshot = seq, content
+        kept = dict(self._snapshots) | {seq: content}
+        for surplus in find_surplus({one: len(kept[one]) for one in kept}):
+            del kept[surplus]
+        self._snapshots = tuple(sorted(kept.items()))
 
     def make_row(self, name: str) -> CampaignRow:
         """Return the row of this log."""

@@ -50,7 +50,13 @@ from bursar.ledger.sql import (
     read_events,
     take_steps,
 )
-from bursar.ledger.store import CampaignTotals, LogHead, existing_campaign, unknown_campaign
+from bursar.ledger.store import (
+    LAST,
+    CampaignTotals,
+    LogHead,
+    existing_campaign,
+    unknown_campaign,
+)
 
 try:
     import psycopg
@@ -106,10 +112,7 @@ _SAVE_SNAPSHOT = (
     " WHERE id = $1 AND hash = $5 AND seq >= $2"
     " ON CONFLICT (campaign, seq) DO UPDATE SET body = EXCLUDED.body, hash = EXCLUDED.hash"
 )
-_DROP_SNAPSHOTS = (
-    "DELETE FROM bursar.snapshot WHERE campaign = $1 AND seq < (SELECT min(seq) FROM (SELECT seq"
-    " FROM bursar.snapshot WHERE campaign = $1 ORDER BY seq DESC LIMIT 3) AS newest)"
-)
+_DROP_SNAPSHOTS = "DELETE FROM bursar.snapshot WHERE campaign = $1 AND seq = ANY($2::bigint[])"
 _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
 
 _LARGEST = 16  # connections of one process
@@ -364,6 +367,7 @@ class PostgresWriter(SQLWriter):
         self._tail: list[Event] = []  # up to the base, as far as it was fetched with the lock
         self._new: list[Written] = []
         self._snapshot: tuple[int, bytes] | None = None
+        self._surplus: list[int] = []  # snapshots that go when it is saved
 
     def __enter__(self) -> PostgresWriter:
         self._store.lock_campaign(self._name)
@@ -417,12 +421,15 @@ class PostgresWriter(SQLWriter):
             last, _, hash = new[-1]
             self.head = LogHead(last.seq, last.ts, hash)
 
-    def load_snapshot(self) -> tuple[int, bytes] | None:
-        return self._snapshot or super().load_snapshot()
+    def load_snapshot(self, before: int = LAST) -> tuple[int, bytes] | None:
+        new, kept = self._snapshot, super().load_snapshot(before)
+        if new is None or new[0] >= before or (kept is not None and kept[0] > new[0]):
+            return kept
+        return new
 
     def save_snapshot(self, seq: int, content: bytes) -> None:
-        """Store the state after an event; the two before it are kept as well."""
         self._require_connection()
+        self._surplus = self._find_surplus(seq, content)
         self._snapshot = seq, content
 
     def _begin(self, seen: LastSeen | None) -> None:
@@ -460,7 +467,8 @@ class PostgresWriter(SQLWriter):
         if self._snapshot is not None:
             seq, content = self._snapshot
             values = [self._campaign, seq, content, hash_snapshot(seq, content), self.head.hash]
-            statements += [(_SAVE_SNAPSHOT, values), (_DROP_SNAPSHOTS, [self._campaign])]
+            drop = (_DROP_SNAPSHOTS, [self._campaign, self._surplus])
+            statements += [drop, (_SAVE_SNAPSHOT, values)]
         try:
             *done, end = connection.run(*statements, _COMMIT)
         except psycopg.Error as error:

@@ -21,7 +21,16 @@ from uuid import uuid4
 from bursar.errors import CorruptLedger, NewerSchema, StorageUnavailable
 from bursar.ledger.chain import hash_snapshot
 from bursar.ledger.event import GENESIS, Event, decode_event, decode_events, unreadable_event
-from bursar.ledger.store import CampaignRow, LogHead, LogWriter, Store, unknown_campaign
+from bursar.ledger.store import (
+    LAST,
+    CampaignRow,
+    LogHead,
+    LogWriter,
+    Store,
+    check_wanted,
+    find_surplus,
+    unknown_campaign,
+)
 
 Row = tuple[Any, ...]
 
@@ -77,9 +86,12 @@ EMPTY_LOG = LogHead(0, -(2**63), GENESIS)
 
 _ID = "SELECT id FROM campaign WHERE name = $1"
 _COLUMNS = "seq, ts, kind, decision, body"
+_LAST_SEQ = "SELECT seq FROM campaign WHERE name = $1"
 EVENTS = f"SELECT {_COLUMNS}, hash FROM event WHERE campaign = $1"
 EVENTS_AFTER = f"{EVENTS} AND seq > $2 ORDER BY seq LIMIT $3"
 _PAGE = 1000  # events that are read at a time
+_FIRST_PAGE = 128  # in case they are large
+_PAGE_BYTES = 1 << 20  # of their bodies, about
 _OF_DECISION = f"{EVENTS} AND decision = $2 AND decision <> '' ORDER BY seq"
 _NAMES = "SELECT name FROM campaign"
 _ROWS = "SELECT name, state, budget, spent, held, seq, ts FROM campaign"
@@ -87,7 +99,11 @@ _WITH_DECISION = (
     "SELECT name FROM campaign WHERE EXISTS (SELECT 1 FROM event"
     " WHERE campaign = campaign.id AND decision = $1 AND decision <> '')"
 )
-_SNAPSHOTS = "SELECT seq, body, hash FROM snapshot WHERE campaign = $1 ORDER BY seq DESC"
+_SNAPSHOT = (
+    "SELECT seq, body, hash FROM snapshot WHERE campaign = $1 AND seq < $2"
+    " ORDER BY seq DESC LIMIT 1"
+)
+_SNAPSHOT_SIZES = "SELECT seq, length(body) FROM snapshot WHERE campaign = $1"
 _RECORDS = "SELECT id, body FROM paper WHERE kind = $1"
 _RECORD = "SELECT body FROM paper WHERE kind = $1 AND id = $2"
 _INSERT_RECORD = "INSERT INTO paper VALUES ($1, $2, $3) ON CONFLICT (kind, id) DO"
@@ -137,10 +153,20 @@ class SQLStore(Store):
         found = self.read_rows(_ID, name)
         if not found:
             raise unknown_campaign(name, self.location)
-        while rows := read_events(self.read_rows, EVENTS_AFTER, *found[0], after, _PAGE):
+        count = _FIRST_PAGE
+        while rows := read_events(self.read_rows, EVENTS_AFTER, *found[0], after, count):
+            check_wanted()
             for row in rows:
                 yield decode_event(row), row[5]
             after = rows[-1][0]
+            size = sum(len(row[4]) for row in rows) // len(rows)
+            count = max(1, min(_PAGE, _PAGE_BYTES // max(size, 1)))
+
+    def last_seq(self, name: str) -> int:
+        found = self.read_rows(_LAST_SEQ, name)
+        if not found:
+            raise unknown_campaign(name, self.location)
+        return int(found[0][0])
 
     def campaign_rows(self) -> list[CampaignRow]:
         return sorted(CampaignRow(*row) for row in self.read_rows(_ROWS))
@@ -183,9 +209,15 @@ class SQLWriter(LogWriter):
     def decision_events(self, decision: str) -> list[Event]:
         return decode_events(read_events(self._rows, _OF_DECISION, self._campaign, decision))
 
-    def load_snapshot(self) -> tuple[int, bytes] | None:
-        """Return number and content of the newest snapshot that is not damaged."""
-        for seq, content, stored in self._rows(_SNAPSHOTS, self._campaign):
-            if seq <= self.head.seq and stored == hash_snapshot(seq, content):
-                return seq, content
+    def load_snapshot(self, before: int = LAST) -> tuple[int, bytes] | None:
+        before = min(before, self.head.seq + 1)
+        while found := self._rows(_SNAPSHOT, self._campaign, before):
+            [(before, content, stored)] = found
+            if stored == hash_snapshot(before, content):
+                return before, content
         return None
+
+    def _find_surplus(self, seq: int, content: bytes) -> list[int]:
+        """Return the snapshots to drop when one is saved."""
+        sizes = dict(self._rows(_SNAPSHOT_SIZES, self._campaign))
+        return find_surplus(sizes | {seq: len(content)})

@@ -44,6 +44,7 @@ _AFTER = (
     "SELECT seq, ts, kind, decision, body FROM event WHERE campaign = ? AND seq > ? ORDER BY seq"
 )
 _SAVE_SNAPSHOT = "INSERT OR REPLACE INTO snapshot VALUES(?, ?, ?, ?)"
+_DROP_SNAPSHOT = "DELETE FROM snapshot WHERE campaign = ? AND seq = ?"
 
 
 class SQLiteStore(SQLStore):
@@ -351,7 +352,8 @@ class SQLiteWriter(SQLWriter):
             raise self._store.fail(error) from error
 
     def save_snapshot(self, seq: int, content: bytes) -> None:
-        """Store the state after an event, in place of an older one."""
+        for surplus in self._find_surplus(seq, content):
+            self._rows(_DROP_SNAPSHOT, self._campaign, surplus)
         self._rows(_SAVE_SNAPSHOT, self._campaign, seq, content, hash_snapshot(seq, content))
 
     def _read_head(self) -> tuple[int, LogHead]:

@@ -8,12 +8,37 @@ without an error, everything that was appended becomes durable at once; with an 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from typing import NamedTuple, Protocol
 
-from bursar.errors import CampaignExists, UnknownCampaign
+from bursar.errors import BursarError, CampaignExists, UnknownCampaign
 from bursar.ledger.event import Event
+
+LAST = 2**63 - 1
+"""A number that no event reaches."""
+
+MOST_SNAPSHOTS = 256  # of a campaign
+MOST_SNAPSHOT_BYTES = 64 << 20  # of all of them
+_NEWEST = 3  # that are always kept, in case one is damaged
+
+
+def find_surplus(sizes: Mapping[int, int]) -> list[int]:
+    """Return the snapshots to drop, given their sizes by event.
+
+    Those whose neighbours are nearest go first, so that every event of a long log stays near one.
+
+    >>> find_surplus({10 * n: 1 for n in range(1, MOST_SNAPSHOTS + 3)})
+    [10, 30]
+    """
+    kept, total, dropped = sorted(sizes), sum(sizes.values()), []
+    while len(kept) > _NEWEST and (len(kept) > MOST_SNAPSHOTS or total > MOST_SNAPSHOT_BYTES):
+        around = [0, *kept]  # the state before the first event is known, too
+        gaps = [around[at + 2] - around[at] for at in range(len(kept) - _NEWEST)]
+        dropped.append(kept.pop(gaps.index(min(gaps))))
+        total -= sizes[dropped[-1]]
+    return dropped
 
 
 class LogHead(NamedTuple):
@@ -71,11 +96,17 @@ class LogWriter(Protocol):
     def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
         """Add events that follow the head; they are durable when the ``with`` block ends."""
 
-    def load_snapshot(self) -> tuple[int, bytes] | None:
-        """Return number and content of the newest snapshot of the state, or None."""
+    def load_snapshot(self, before: int = LAST) -> tuple[int, bytes] | None:
+        """Return number and content of the newest snapshot that is not damaged, or None.
+
+        Only snapshots after events before a number are considered.
+        """
 
     def save_snapshot(self, seq: int, content: bytes) -> None:
-        """Store the state after an event, so that a restart need not read the log before it."""
+        """Store the state after an event, so that a reader need not read the log before it.
+
+        Snapshots that :func:`find_surplus` finds are dropped.
+        """
 
 
 class Store(Protocol):
@@ -94,6 +125,9 @@ class Store(Protocol):
 
     def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
         """Yield committed events with their stored hashes, without blocking writers."""
+
+    def last_seq(self, name: str) -> int:
+        """Return the number of the newest committed event of a campaign."""
 
     def campaign_rows(self) -> list[CampaignRow]:
         """Return the row of every campaign, by name, without reading any log."""
@@ -115,6 +149,22 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Close files and connections."""
+
+
+class ReadStopped(BursarError, RuntimeError):
+    """The read of a log whose result is no longer wanted."""
+
+    code = "deadline-passed"
+
+
+READ_STOPPED: ContextVar[Callable[[], bool]] = ContextVar("read_stopped", default=bool)
+"""Tells a thread that reads a log whether to stop, since its caller has left."""
+
+
+def check_wanted() -> None:
+    """Raise ReadStopped if this thread should read no more; stores call it for every page."""
+    if READ_STOPPED.get()():
+        raise ReadStopped("the caller of this read has left; it was stopped")
 
 
 def unknown_campaign(name: str, location: str) -> UnknownCampaign:

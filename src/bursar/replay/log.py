@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from bursar.arrays import Floats
 from bursar.errors import InvalidInput, MissingData, UnknownParameter, suggest
 from bursar.extras import import_extra
+from bursar.formatting import from_csv_cell
 from bursar.settings.csv_table import (
     BROKEN,
     Exclusions,
@@ -62,7 +63,7 @@ def read_log(path: str | PathLike[str], columns: Mapping[str, str] | None = None
     positions = table.positions(names.values())
     complete = [row for row in table.rows if table.is_complete(row)]
     values = {
-        key: [row.fields[positions[names[key]]] for row in complete]
+        key: [from_csv_cell(row.fields[positions[names[key]]]) for row in complete]
         for key in COLUMNS
         if names[key] in positions
     }

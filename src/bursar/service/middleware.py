@@ -120,7 +120,7 @@ class Guard:
             return None
         keys = self._service.keys
         if not keys.is_fresh(token):
-            await self._service.run_in_thread(keys.ensure_fresh, token)
+            await self._service.run_for_keys(keys.ensure_fresh, token)
         key = keys.match(token)
         if key is None:
             scope["bursar.refusal"] = (
@@ -135,7 +135,7 @@ class Guard:
         value = cookies[at + len(_COOKIE) :].partition(b";")[0].strip().decode("latin-1")
         service = self._service
         if not service.keys.is_recent():
-            await service.run_in_thread(service.keys.refresh)
+            await service.run_for_keys(service.keys.refresh)
         session = service.sessions.find(value)
         if session is None:
             scope["bursar.refusal"] = "the session has ended; log in again"

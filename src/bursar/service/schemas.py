@@ -193,6 +193,7 @@ class RotationRequest(_Request):
 After = Annotated[int, Meta(ge=0, le=10**17, description="Only items after this number")]
 Kinds = Annotated[list[str], Meta(description="Only events of these kinds")]
 Flag = Literal["true", "false"]
+PAGE_LIMIT = "Maximum number of items; a page ends after 4 MiB as well"
 
 
 class CampaignQuery(Struct):
@@ -207,7 +208,7 @@ class DecisionQuery(Struct):
 
     open: Annotated[Flag, Meta(description="Only decisions without an outcome")] = "false"
     after: After = 0
-    limit: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of items")] = 100
+    limit: Annotated[int, Meta(ge=1, le=1000, description=PAGE_LIMIT)] = 100
 
 
 class WhyQuery(Struct):
@@ -228,7 +229,7 @@ class AuditQuery(Struct):
     """Which page of a log."""
 
     after: After = 0
-    limit: Annotated[int, Meta(ge=1, le=10_000, description="Maximum number of items")] = 1000
+    limit: Annotated[int, Meta(ge=1, le=10_000, description=PAGE_LIMIT)] = 1000
 
 
 class EventQuery(AuditQuery):

@@ -6,21 +6,33 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Hashable,
+    Iterator,
+)
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from starlette.requests import Request
+from starlette.types import Receive
+
 from bursar.campaign import Campaign
-from bursar.campaign.committer import Command, PendingCommand
+from bursar.campaign.committer import Command, DeadlinePassed, PendingCommand
 from bursar.campaign.creation import open_store
 from bursar.campaign.tokens import TokenSigner
-from bursar.errors import BursarError, UnknownCampaign
+from bursar.errors import BursarError, Overloaded, UnknownCampaign
 from bursar.ledger import Store
+from bursar.ledger.store import READ_STOPPED, ReadStopped
 from bursar.service.auth import Sessions
 from bursar.service.keys import Key, Keys
 from bursar.service.maintenance import ExplainedExcess
+from bursar.service.requests import request_deadline
 from bursar.service.responses import HTTPProblem
 from bursar.service.series import SeriesCache
 from bursar.service.telemetry import Metrics
@@ -29,6 +41,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _READERS = 8  # threads for calls that block
+_HEAVY = 2  # heavy reads that run at once
+_HEAVY_WAITING = 32  # that may wait
+_HEAVY_SECONDS = 30.0  # that one may wait
 _RECENT = 100_000  # decisions that are remembered
 _PING_SECONDS = 1.0  # for which the result of a ping is valid
 
@@ -98,6 +113,10 @@ class Service:
         self._ping_time = -_PING_SECONDS
         self._ping_error: BursarError | None = None
         self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="reader")
+        # of their own, so that no read delays the check of a key, nor a store that hangs
+        self._key_pool = ThreadPoolExecutor(2, thread_name_prefix="keys")
+        self._ping_pool = ThreadPoolExecutor(1, thread_name_prefix="ping")
+        self._heavy = HeavyReads()
         self._campaigns: dict[str, Campaign] = {}
         self._notifiers: dict[str, ChangeNotifier] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -181,9 +200,33 @@ class Service:
         return result
 
     async def run_in_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a function that blocks in a thread, and return its result."""
+        """Call a function that blocks for a short time in a thread, and return its result."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, lambda: function(*args, **kwargs))
+
+    async def run_for_keys(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function that reads keys in a thread that nothing else uses."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._key_pool, lambda: function(*args, **kwargs))
+
+    async def run_heavy(
+        self, request: Request, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call a function that reads much of a log; few run at once, see :class:`HeavyReads`."""
+        deadline = request_deadline(request)
+        return await self._heavy.run(request.receive, deadline, lambda: function(*args, **kwargs))
+
+    async def stream_heavy(self, request: Request, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+        """Return pieces that are made in threads; the first is made now, or the call refused."""
+        first = await self.run_heavy(request, next, pieces, b"")
+
+        async def stream() -> AsyncIterator[bytes]:
+            piece = first
+            while piece:
+                yield piece
+                piece = await self._heavy.run_next(lambda: next(pieces, b""))
+
+        return stream()
 
     # the store
 
@@ -196,7 +239,8 @@ class Service:
             self._ping_time = time.monotonic()
             self._ping_error = None
             try:
-                await self.run_in_thread(self.ping)
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(self._ping_pool, self.ping)
             except BursarError as error:
                 self._ping_error = error
         if self._ping_error is not None:
@@ -216,11 +260,12 @@ class Service:
         Commits of this process are seen at once, those of others within a second. The iteration
         ends when the service stops or the key is no longer live.
         """
-        campaign = await self.find_campaign(name)
+        await self.find_campaign(name)
         self._loop = asyncio.get_running_loop()
         if name not in self._notifiers:
+            # from the store: the queue of the campaign is for commands
             self._notifiers[name] = ChangeNotifier(
-                lambda: self.run_in_thread(lambda: campaign.status().seq)
+                lambda: self.run_in_thread(self.store.last_seq, name)
             )
         if not self.stopping:
             async for seq in self._notifiers[name].watch():
@@ -228,12 +273,25 @@ class Service:
                     return
                 yield seq
 
+    async def read_shared(
+        self, name: str, after: int, newest: int, load: Callable[[int, int], T]
+    ) -> T:
+        """Return what a function of a watcher loads of the log after one event up to another.
+
+        Watchers that follow the end of the log are at the same event: it is loaded once for all.
+        """
+        if newest - after > _NEAR:
+            return await self._heavy.run_next(lambda: load(after, newest))
+        return await self._notifiers[name].share(
+            (after, newest), lambda: self.run_in_thread(load, after, newest)
+        )
+
     async def is_admitted(self, key: Key) -> bool:
         """Tell whether a key is still live, for streams, which outlive requests."""
         if not self.config.require_keys:
             return True
         if not self.keys.is_recent():
-            await self.run_in_thread(self.keys.refresh)
+            await self.run_for_keys(self.keys.refresh)
         return self.keys.find_by_id(key.id) is not None
 
     def _notify(self, name: str) -> None:
@@ -258,8 +316,94 @@ class Service:
         self._closed = True
         for campaign in self._campaigns.copy().values():
             campaign.close()  # it does not close the store, which it did not open
-        self._pool.shutdown(wait=True)
+        self._heavy.close()
+        for pool in (self._pool, self._key_pool, self._ping_pool):
+            pool.shutdown(wait=True)
         self.store.close()
+
+
+class HeavyReads:
+    """Runs reads that take long, such as explanations and exports: two at once, others wait.
+
+    At most 32 wait, for 30 seconds at most; more are refused before they cost anything. A read
+    whose caller has left is dropped before it starts, or stopped when it next reads from the log.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(_HEAVY, thread_name_prefix="heavy")
+        self._stopped = False
+        self._unfinished = 0
+
+    async def run(self, receive: Receive, deadline: float | None, function: Callable[[], T]) -> T:
+        """Call a function in a thread, unless ``receive`` says that the caller has left.
+
+        ``deadline`` is a time of ``time.monotonic`` by which the function must have returned.
+        """
+        if self._unfinished >= _HEAVY + _HEAVY_WAITING:
+            raise Overloaded(
+                f"{_HEAVY_WAITING} long reads are waiting; nothing was read, try again in a moment"
+            )
+        left = asyncio.ensure_future(_wait_for_disconnect(receive))
+        try:
+            return await self._run(function, left, deadline)
+        finally:
+            left.cancel()
+
+    async def run_next(self, function: Callable[[], T]) -> T:
+        """Make the next piece of a response that has begun; it is never refused."""
+        return await self._run(function)
+
+    async def _run(
+        self,
+        function: Callable[[], T],
+        left: asyncio.Future[None] | None = None,
+        deadline: float | None = None,
+    ) -> T:
+        wanted = threading.Event()
+        wanted.set()
+        job = self._pool.submit(self._run_wanted, wanted, function)
+        result = asyncio.wrap_future(job)
+        self._unfinished += 1
+        try:
+            if left is not None:
+                await _wait_for_result(job, result, left, deadline)
+            return await result
+        finally:
+            self._unfinished -= 1
+            wanted.clear()
+            result.cancel()  # and the job with it, if it has not started
+
+    def _run_wanted(self, wanted: threading.Event, function: Callable[[], T]) -> T:
+        token = READ_STOPPED.set(lambda: self._stopped or not wanted.is_set())
+        try:
+            return function()
+        finally:
+            READ_STOPPED.reset(token)
+
+    def close(self) -> None:
+        """Stop what is read, drop what waits; blocks until the threads have ended."""
+        self._stopped = True
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+async def _wait_for_result(
+    job: Future[T], result: asyncio.Future[T], left: asyncio.Future[None], deadline: float | None
+) -> None:
+    """Wait until a job has ended; raise if its caller leaves, or if it does not start in time."""
+    latest = time.monotonic() + _HEAVY_SECONDS  # to start
+    while not result.done():
+        until = deadline if job.running() else min(latest, deadline or latest)
+        rest = None if until is None else until - time.monotonic()
+        if rest is not None and rest <= 0.0:
+            raise DeadlinePassed("the read did not end before its deadline; it was dropped")
+        await asyncio.wait({result, left}, timeout=rest, return_when=asyncio.FIRST_COMPLETED)
+        if left.done() and not result.done():
+            raise ReadStopped("the caller has left; the read was dropped")
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 class RecentIds(OrderedDict[str, str]):
@@ -278,6 +422,8 @@ class RecentIds(OrderedDict[str, str]):
 
 _POLL = 1.0  # seconds between reads of what other processes wrote
 _PAUSE = 0.1  # seconds between two notifications at least
+_CROWD = 50  # watchers for whom that is enough; with more it grows, up to a second
+_NEAR = 1000  # events behind the newest within which watchers share what they read
 _HEARTBEAT = 15.0  # seconds without changes after which watchers get a heartbeat
 
 
@@ -294,6 +440,7 @@ class ChangeNotifier:
         self._committed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closed = False
+        self._shared: dict[Hashable, asyncio.Task[Any]] = {}
 
     def notify(self) -> None:
         """Check for new events now; call it on the event loop."""
@@ -329,6 +476,18 @@ class ChangeNotifier:
             if not self._watchers:
                 self._committed.set()  # ends the polling
 
+    async def share(self, key: Hashable, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return what is made once for all watchers, until the next event."""
+        task = self._shared.get(key)
+        if task is None:
+            task = self._shared[key] = asyncio.get_running_loop().create_task(make())
+        try:
+            found: T = await asyncio.shield(task)
+        except Exception:
+            self._shared.pop(key, None)  # the next watcher tries again
+            raise
+        return found
+
     async def _poll(self) -> None:
         try:
             while self._watchers and not self._closed:
@@ -339,9 +498,10 @@ class ChangeNotifier:
                     newest = self._seq  # the store may be back at the next poll
                 if newest > self._seq:
                     self._seq = newest
+                    self._shared.clear()
                     for watcher in self._watchers:
                         watcher.set()
-                    await asyncio.sleep(_PAUSE)
+                    await asyncio.sleep(min(_PAUSE * max(1.0, len(self._watchers) / _CROWD), _POLL))
                 try:
                     await asyncio.wait_for(self._committed.wait(), _POLL)
                 except TimeoutError:

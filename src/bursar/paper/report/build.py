@@ -19,6 +19,7 @@ import numpy as np
 from bursar.experiments import Experiment, ExperimentRun, format_experiment
 from bursar.experiments.cells import code_digest
 from bursar.files import replace_file
+from bursar.formatting import to_csv_cell
 from bursar.paper.analysis.games import describe_spread
 from bursar.paper.claims import judge_claims
 from bursar.paper.figures.draw import draw_all
@@ -191,7 +192,7 @@ def _write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     with replace_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, kept[0] if kept else ["setting", "policy"])
         writer.writeheader()
-        writer.writerows(kept)
+        writer.writerows({name: to_csv_cell(row[name]) for name in row} for row in kept)
 
 
 def _write_text(path: Path, content: str) -> None:

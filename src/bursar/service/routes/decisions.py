@@ -14,12 +14,13 @@ from bursar.campaign.ask_options import make_ask_options
 from bursar.campaign.events import GRANTS
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, InvalidInput
+from bursar.ledger import Event
 from bursar.service import schemas
 from bursar.service.auth import require
 from bursar.service.operation import CAMPAIGN, Call, H, camel_case, operation
 from bursar.service.requests import check_id, header, only_campaign, request_deadline
 from bursar.service.responses import JSON, BytesResponse, encode, json_response, problem_body
-from bursar.service.routes.events import find_events
+from bursar.service.routes.events import LONG_READ, PAGE_BYTES, find_events, page_response
 
 if TYPE_CHECKING:
     from bursar.service.service import Service
@@ -183,7 +184,10 @@ async def _submit(call: Call[Any], command: Any, kind: str) -> BytesResponse:
     return BytesResponse(200, body, _REPLAYED if decision.replayed else _NEW)
 
 
-@_decision_operation("GET", "", "read", schemas.ExplainedDecision, codes=("decision-unknown",))
+@_decision_operation(
+    "GET", "", "read", schemas.ExplainedDecision, headers=("request_timeout",),
+    codes=("decision-unknown", *LONG_READ),
+)  # fmt: skip
 async def show_decision(call: Call[schemas.WhyQuery]) -> BytesResponse:
     """Return a decision as it stands and, if wanted, why it was made."""
     service, campaign = call.service, await call.open_campaign()
@@ -191,15 +195,15 @@ async def show_decision(call: Call[schemas.WhyQuery]) -> BytesResponse:
     def look() -> dict[str, Any]:
         decision = campaign.decision(call.decision)
         body = schemas.decision_body(call.campaign, decision, service.signer)
-        found: dict[str, Any] = msgspec.structs.asdict(body)
-        if call.given.why == "true":
-            explanation = campaign.explain(call.decision)
-            if not explanation.verified:
-                service.metrics.mismatches.inc()
-            found["why"] = explanation.as_dict()
-        return found
+        return msgspec.structs.asdict(body)
 
-    return json_response(await service.run_in_thread(look))
+    found = await service.run_in_thread(look)
+    if call.given.why == "true":
+        why = await service.run_heavy(call.request, campaign.explain, call.decision)
+        if not why.verified:
+            service.metrics.mismatches.inc()
+        found["why"] = why.as_dict()
+    return json_response(found)
 
 
 @operation(
@@ -226,24 +230,38 @@ async def tell_many(call: Call[schemas.OutcomesRequest]) -> BytesResponse:
     return _batch_response(call, results, "settled")
 
 
-@operation("GET", f"{CAMPAIGN}/decisions", "read", schemas.DecisionPage)
+@operation(
+    "GET", f"{CAMPAIGN}/decisions", "read", schemas.DecisionPage, codes=LONG_READ,
+    headers=("request_timeout",),
+)  # fmt: skip
 async def list_decisions(call: Call[schemas.DecisionQuery]) -> BytesResponse:
     """Return a page of decisions, oldest first; open ones only if wanted."""
-    find = _find_open if call.given.open == "true" else _find_all
-    campaign, given = await call.open_campaign(), call.given
-    found, more = await call.service.run_in_thread(find, campaign, given.after, given.limit)
-    bodies = [schemas.decision_body(call.campaign, one) for one in found]
-    return json_response({"decisions": bodies, "next": found[-1].seq if more else None})
+    campaign, given, service = await call.open_campaign(), call.given, call.service
+    of = campaign, given.after, given.limit
+    if given.open == "true":
+        found, last = await service.run_in_thread(_find_open, *of)
+    else:
+        found, last = await service.run_heavy(call.request, _find_all, *of)
+    return page_response(b"decisions", found, last)
 
 
-def _find_open(campaign: Campaign, after: int, limit: int) -> tuple[list[Decision], bool]:
+def _find_open(campaign: Campaign, after: int, limit: int) -> tuple[list[bytes], int | None]:
     later = [one for one in campaign.holds() if one.seq > after]
-    return later[:limit], len(later) > limit
+    found: list[bytes] = []
+    last, size = after, 0
+    for one in later:
+        if len(found) == limit or size >= PAGE_BYTES:
+            return found, last
+        found.append(encode(schemas.decision_body(campaign.name, one)))
+        last, size = one.seq, size + len(found[-1])
+    return found, None
 
 
-def _find_all(campaign: Campaign, after: int, limit: int) -> tuple[list[Decision], bool]:
-    grants, more = find_events(campaign, after, limit, GRANTS)
-    return [campaign.decision(one.decision) for one in grants], more is not None
+def _find_all(campaign: Campaign, after: int, limit: int) -> tuple[list[bytes], int | None]:
+    def encode_decision(grant: Event) -> bytes:
+        return encode(schemas.decision_body(campaign.name, campaign.decision(grant.decision)))
+
+    return find_events(campaign, after, limit, GRANTS, encode_decision)
 
 
 @operation(

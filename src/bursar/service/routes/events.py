@@ -5,12 +5,11 @@ Events are sent as they are in the log: times in µs since 1970, money in units.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
-from itertools import islice
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Collection
+from functools import partial
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from starlette.concurrency import iterate_in_threadpool
 from starlette.responses import StreamingResponse
 
 from bursar.campaign import Campaign
@@ -18,12 +17,16 @@ from bursar.campaign.events import AUDITED
 from bursar.campaign.export import STREAM_FORMATS, stream_events
 from bursar.ledger import Event
 from bursar.service import schemas
-from bursar.service.operation import CAMPAIGN, Call, operation
+from bursar.service.operation import CAMPAIGN, Call, H, operation
 from bursar.service.responses import BytesResponse, encode, json_response
 
 _MEDIA = ("application/jsonl", "text/csv", "application/vnd.apache.parquet")  # of exports
+LONG_READ = ("overloaded", "deadline-passed")  # codes of reads that may have to wait
 _MOST = 100_000  # events that one call reads at most
+_SMALL = 1000  # events of a page that needs no place among heavy reads
+PAGE_BYTES = 4 << 20  # of JSON, after which a page ends
 _PIECE = 500  # events that a stream reads at a time
+_PIECE_BYTES = 1 << 20  # after which a piece of a stream ends
 _STREAM_HEADERS = {
     "content-type": "text/event-stream",
     "cache-control": "no-store",
@@ -31,39 +34,63 @@ _STREAM_HEADERS = {
 }
 
 
-@operation("GET", f"{CAMPAIGN}/events", "read", schemas.EventPage)
+def _read_operation(path: str, scope: str, gives: Any, *codes: str) -> Callable[[H], H]:
+    """Declare an operation that may read much of the log."""
+    return operation(
+        "GET", CAMPAIGN + path, scope, gives, codes=(*LONG_READ, *codes),
+        headers=("request_timeout",),
+    )  # fmt: skip
+
+
+@_read_operation("/events", "read", schemas.EventPage)
 async def list_events(call: Call[schemas.EventQuery]) -> BytesResponse:
     """Return a page of events, oldest first; of some kinds only if wanted."""
     return await _event_page(call, call.given.kind)
 
 
-@operation("GET", f"{CAMPAIGN}/audit", "admin", schemas.EventPage)
+@_read_operation("/audit", "admin", schemas.EventPage)
 async def audit(call: Call[schemas.AuditQuery]) -> BytesResponse:
     """Return a page of the events by which people changed rules or money."""
     return await _event_page(call, AUDITED)
 
 
 async def _event_page(call: Call[Any], kinds: Collection[str]) -> BytesResponse:
-    campaign, given = await call.open_campaign(), call.given
-    found, last = await call.service.run_in_thread(
-        find_events, campaign, given.after, given.limit, kinds
-    )
-    return json_response({"events": found, "next": last})
+    campaign, given, service = await call.open_campaign(), call.given, call.service
+    find = partial(find_events, campaign, given.after, given.limit, kinds, encode)
+    if kinds or given.limit > _SMALL:
+        found, last = await service.run_heavy(call.request, find)
+    else:
+        found, last = await service.run_in_thread(find)
+    return page_response(b"events", found, last)
 
 
 def find_events(
-    campaign: Campaign, after: int, limit: int, kinds: Collection[str]
-) -> tuple[list[Event], int | None]:
-    """Return events after a number, and the number to continue after, or None at the end."""
-    found: list[Event] = []
-    last = after
+    campaign: Campaign,
+    after: int,
+    limit: int,
+    kinds: Collection[str],
+    encode: Callable[[Event], bytes],
+) -> tuple[list[bytes], int | None]:
+    """Return events after a number, encoded, and the number to continue after, or None at the end.
+
+    Each is encoded when it is read, since decoded events can take 20 times as much memory.
+    """
+    found: list[bytes] = []
+    last, size = after, 0
     for count, event in enumerate(campaign.events(after)):
-        if len(found) == limit or count == _MOST:
+        if len(found) == limit or count == _MOST or size >= PAGE_BYTES:
             return found, last
         last = event.seq
         if not kinds or event.kind in kinds:
-            found.append(event)
+            found.append(encode(event))
+            size += len(found[-1])
     return found, None
+
+
+def page_response(name: bytes, items: list[bytes], last: int | None) -> BytesResponse:
+    """Return a page of encoded items with the number to continue after."""
+    body = b'{"%b":[%b],"next":%b}' % (name, b",".join(items), encode(last))
+    return BytesResponse(200, body)
 
 
 @operation("GET", f"{CAMPAIGN}/events/stream", "read", "text/event-stream", name="streamEvents")
@@ -72,7 +99,7 @@ async def stream(call: Call[schemas.StreamQuery]) -> StreamingResponse:
     campaign, given = await call.open_campaign(), call.given
     after = given.after if given.last_event_id < 0 else given.last_event_id
     if after < 0:
-        after = (await call.service.run_in_thread(campaign.status)).seq
+        after = await call.service.run_in_thread(call.service.store.last_seq, call.campaign)
     return StreamingResponse(_follow(call, campaign, after), headers=_STREAM_HEADERS)
 
 
@@ -86,15 +113,39 @@ async def _follow(
             yield b": still here\n\n"
             continue
         while after < newest and not service.stopping:
-            piece = await service.run_in_thread(
-                lambda seq: list(islice(campaign.events(seq), _PIECE)), after
+            piece = await service.read_shared(
+                call.campaign, after, newest, partial(_load_piece, campaign)
             )
-            if not piece:
+            if piece.last == after:
                 break
-            after = piece[-1].seq
-            text = b"".join(_format_event(one) for one in piece if not kinds or one.kind in kinds)
+            after = piece.last
             # a browser that reconnects must not get the events that were left out, either
-            yield text or b"id: %d\n: skipped\n\n" % after
+            yield piece.select(kinds) or b"id: %d\n: skipped\n\n" % after
+
+
+class StreamPiece(NamedTuple):
+    """Events as a stream sends them, each with its kind; all of them; number of the last."""
+
+    events: list[tuple[str, bytes]]
+    text: bytes
+    last: int
+
+    def select(self, kinds: Collection[str]) -> bytes:
+        """Return the events of some kinds, or all."""
+        if not kinds:
+            return self.text
+        return b"".join(text for kind, text in self.events if kind in kinds)
+
+
+def _load_piece(campaign: Campaign, after: int, newest: int) -> StreamPiece:
+    found: list[tuple[str, bytes]] = []
+    last, size = after, 0
+    for event in campaign.events(after):
+        if event.seq > newest or len(found) == _PIECE or size >= _PIECE_BYTES:
+            break
+        found.append((event.kind, _format_event(event)))
+        last, size = event.seq, size + len(found[-1][1])
+    return StreamPiece(found, b"".join(text for _, text in found), last)
 
 
 def _format_event(event: Event) -> bytes:
@@ -103,28 +154,31 @@ def _format_event(event: Event) -> bytes:
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.kind.encode(), body)
 
 
-@operation("GET", f"{CAMPAIGN}/forecast", "read", schemas.ForecastBody)
+@_read_operation("/forecast", "read", schemas.ForecastBody)
 async def forecast(call: Call[schemas.ForecastQuery]) -> BytesResponse:
     """Return what the rest of the budget may earn, and when it will be used up."""
     campaign, days = await call.open_campaign(), call.given.days or None
-    return json_response((await call.service.run_in_thread(campaign.forecast, days)).as_dict())
+    found = await call.service.run_heavy(call.request, campaign.forecast, days)
+    return json_response(found.as_dict())
 
 
-@operation("GET", f"{CAMPAIGN}/series", "read", schemas.SeriesBody)
+@_read_operation("/series", "read", schemas.SeriesBody)
 async def series(call: Call[schemas.SeriesQuery]) -> BytesResponse:
     """Return the history of a campaign in a limited number of points."""
     await call.open_campaign()
     cache, name, points = call.service.series, call.campaign, call.given.points
-    return json_response(await call.service.run_in_thread(lambda: cache.get(name).as_dict(points)))
+    found = await call.service.run_heavy(call.request, lambda: cache.get(name).as_dict(points))
+    return json_response(found)
 
 
-@operation("GET", f"{CAMPAIGN}/export", "read", ", ".join(_MEDIA), codes=("missing-extra",))
+@_read_operation("/export", "read", ", ".join(_MEDIA), "missing-extra")
 async def export(call: Call[schemas.ExportQuery]) -> StreamingResponse:
     """Send the whole log as a file: lines of JSON, CSV or Parquet."""
     kind = call.given.format
     file_name = quote(f"{call.campaign}.{kind}", safe="")
+    pieces = stream_events(await call.open_campaign(), kind)
     return StreamingResponse(
-        iterate_in_threadpool(stream_events(await call.open_campaign(), kind)),
+        await call.service.stream_heavy(call.request, pieces),
         headers={
             "content-type": dict(zip(STREAM_FORMATS, _MEDIA, strict=True))[kind],
             "content-disposition": f"attachment; filename*=UTF-8''{file_name}",
