@@ -237,10 +237,10 @@ class Service:
         """
         if time.monotonic() - self._ping_time >= _PING_SECONDS:
             self._ping_time = time.monotonic()
-            self._ping_error = None
+            loop = asyncio.get_running_loop()
             try:
-                loop = asyncio.get_running_loop()
                 await loop.run_in_executor(self._ping_pool, self.ping)
+                self._ping_error = None
             except BursarError as error:
                 self._ping_error = error
         if self._ping_error is not None:
