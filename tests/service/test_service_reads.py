@@ -53,31 +53,34 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     found.go.set()
 
 
-def make(live: Live) -> tuple[httpx2.Client, str]:
-    """Return a client, and the address of an explanation."""
-    client = live.client(limits=httpx2.Limits(max_connections=200))
-    arms = [{"key": "a", "max_cost": "0.01"}, {"key": "b", "max_cost": "0.01"}]
-    client.post("/v1/campaigns", json={"name": "llm", "budget": "9", "arms": arms})
-    client.post("/v1/campaigns/llm/decisions", json={"id": "one"})
-    return client, "/v1/campaigns/llm/decisions/one?why=true"
+WHY = "/v1/campaigns/llm/decisions/one?why=true"
 
 
-def leave_soon(client: httpx2.Client, path: str, count: int) -> None:
+@pytest.fixture
+def client(live: Live) -> Iterator[httpx2.Client]:
+    """A client of a server with a campaign and a decision."""
+    with live.client(limits=httpx2.Limits(max_connections=200)) as client:
+        arms = [{"key": "a", "max_cost": "0.01"}, {"key": "b", "max_cost": "0.01"}]
+        client.post("/v1/campaigns", json={"name": "llm", "budget": "9", "arms": arms})
+        client.post("/v1/campaigns/llm/decisions", json={"id": "one"})
+        yield client
+
+
+def leave_soon(client: httpx2.Client, count: int) -> None:
     """Send requests and hang up."""
 
     def get(_: int) -> None:
         with pytest.raises(httpx2.TimeoutException):
-            client.get(path, timeout=0.3)
+            client.get(WHY, timeout=0.3)
 
     with ThreadPoolExecutor(count) as pool:
         list(pool.map(get, range(count)))
 
 
 def test_13_4_explanations_delay_neither_keys_nor_asks_nor_readiness(
-    live: Live, slow: Slow
+    live: Live, client: httpx2.Client, slow: Slow
 ) -> None:
-    client, path = make(live)
-    leave_soon(client, path, 24)
+    leave_soon(client, 24)
     live.service.keys._read = -1e9  # they are read again now
     start = time.monotonic()
     assert client.post("/v1/campaigns/llm/decisions", json={}, timeout=5.0).status_code == 201
@@ -86,12 +89,13 @@ def test_13_4_explanations_delay_neither_keys_nor_asks_nor_readiness(
     assert time.monotonic() - start < 3.0
 
 
-def test_13_4_two_heavy_reads_run_at_once_and_too_many_are_refused(live: Live, slow: Slow) -> None:
-    client, path = make(live)
+def test_13_4_two_heavy_reads_run_at_once_and_too_many_are_refused(
+    live: Live, client: httpx2.Client, slow: Slow
+) -> None:
     refused = []
 
     def get(_: int) -> int:
-        found = client.get(path)
+        found = client.get(WHY)
         if found.status_code != 200:
             refused.append(found)
         return found.status_code
@@ -110,19 +114,19 @@ def test_13_4_two_heavy_reads_run_at_once_and_too_many_are_refused(live: Live, s
         assert int(one.headers["retry-after"]) >= 1
 
 
-def test_13_4_work_whose_caller_left_is_dropped_before_it_starts(live: Live, slow: Slow) -> None:
-    client, path = make(live)
-    leave_soon(client, path, 20)
+def test_13_4_work_whose_caller_left_is_dropped_before_it_starts(
+    live: Live, client: httpx2.Client, slow: Slow
+) -> None:
+    leave_soon(client, 20)
     eventually(lambda: live.service._heavy._unfinished == 0)
     slow.go.set()
-    assert client.get(path).status_code == 200
+    assert client.get(WHY).status_code == 200
     assert slow.started == 3  # two that had started, and this one
 
 
 def test_13_4_work_whose_caller_left_is_stopped_on_the_way(
-    live: Live, monkeypatch: pytest.MonkeyPatch
+    live: Live, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, path = make(live)
     ended = []
 
     def read_for_ever(campaign: Campaign, decision: Any) -> Any:
@@ -133,26 +137,26 @@ def test_13_4_work_whose_caller_left_is_stopped_on_the_way(
             ended.append(decision)
 
     monkeypatch.setattr(Campaign, "explain", read_for_ever)
-    leave_soon(client, path, 2)
+    leave_soon(client, 2)
     eventually(lambda: len(ended) == 2, 10.0)
 
 
-def test_13_4_a_read_does_not_wait_beyond_its_deadline(live: Live, slow: Slow) -> None:
-    client, path = make(live)
-    leave_soon(client, path, 2)
+def test_13_4_a_read_does_not_wait_beyond_its_deadline(
+    live: Live, client: httpx2.Client, slow: Slow
+) -> None:
+    leave_soon(client, 2)
     start = time.monotonic()
-    late = client.get(path, headers={"request-timeout": "0.2"})
+    late = client.get(WHY, headers={"request-timeout": "0.2"})
     assert (late.status_code, late.json()["code"]) == (503, "deadline-passed")
     assert time.monotonic() - start < 3.0
 
 
 def test_13_4_a_read_waits_for_half_a_minute_at_most(
-    live: Live, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    client: httpx2.Client, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service_module, "_HEAVY_SECONDS", 0.2)
-    client, path = make(live)
-    leave_soon(client, path, 2)
-    late = client.get(path)
+    leave_soon(client, 2)
+    late = client.get(WHY)
     assert (late.status_code, late.json()["code"]) == (503, "deadline-passed")
     assert slow.started == 2
 
@@ -191,9 +195,8 @@ def test_13_11_exports_are_sent_in_small_pieces(api: Api) -> None:
 
 
 def test_13_11_large_events_are_read_from_a_file_in_small_pages(
-    live: Live, monkeypatch: pytest.MonkeyPatch
+    live: Live, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, _ = make(live)
     body = {"n": 300, "context": LARGE}
     assert client.post("/v1/campaigns/llm/decisions", json=body).status_code == 201
     sizes, read_rows = [], live.service.store.read_rows
@@ -227,8 +230,9 @@ def test_13_12_no_cell_of_an_export_is_a_formula(api: Api) -> None:
 # streams
 
 
-def test_13_streams_share_what_they_send(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    client, _ = make(live)
+def test_13_streams_share_what_they_send(
+    live: Live, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reads, read = [], type(live.service.store).read
 
     def count(store: Any, name: str, after: int = 0) -> Any:

@@ -219,5 +219,5 @@ class SQLWriter(LogWriter):
 
     def _find_surplus(self, seq: int, content: bytes) -> list[int]:
         """Return the snapshots to drop when one is saved."""
-        sizes = dict(self._rows(_SNAPSHOT_SIZES, self._campaign))
+        sizes: dict[int, int] = dict(self._rows(_SNAPSHOT_SIZES, self._campaign))
         return find_surplus(sizes | {seq: len(content)})

@@ -396,7 +396,8 @@ async def _wait_for_result(
         rest = None if until is None else until - time.monotonic()
         if rest is not None and rest <= 0.0:
             raise DeadlinePassed("the read did not end before its deadline; it was dropped")
-        await asyncio.wait({result, left}, timeout=rest, return_when=asyncio.FIRST_COMPLETED)
+        both: set[asyncio.Future[Any]] = {result, left}
+        await asyncio.wait(both, timeout=rest, return_when=asyncio.FIRST_COMPLETED)
         if left.done() and not result.done():
             raise ReadStopped("the caller has left; the read was dropped")
 
