@@ -108,7 +108,7 @@ def verify_campaign(
         seq: hash_snapshot(seq, content)
         for seq, content in _iterate_snapshots(store, name, LAST)
         # a snapshot of another version of bursar is never used, so it cannot be wrong
-        if decode_snapshot(content) is not None
+        if _load_state(content) is not None
     }
     with store.open_writer(name) as writer:
         head = writer.head
@@ -331,7 +331,7 @@ def state_before(store: Store, name: str, decision: str) -> PastAsk:
             f"{decision!r} cannot be explained: it was granted before {name} was restored from a"
             " backup, and the log of that time is lost"
         )
-    older = (decode_snapshot(one) for _, one in _iterate_snapshots(store, name, asked.seq))
+    older = (_load_state(one) for _, one in _iterate_snapshots(store, name, asked.seq))
     state = next((one for one in older if one is not None), None)
     kept_at = 0 if state is None else state.seq
     keep_every = max(_KEEP_EVERY, 2 * head // MOST_SNAPSHOTS)
@@ -348,6 +348,13 @@ def state_before(store: Store, name: str, decision: str) -> PastAsk:
                 _keep_snapshot(store, state)
     assert state is not None  # an ask is never the first event
     return PastAsk(state, asked, failure)
+
+
+def _load_state(content: bytes) -> State | None:
+    """Return the state of a snapshot, or None if it cannot be read: the log has all that it has."""
+    with suppress(Exception):
+        return decode_snapshot(content)
+    return None
 
 
 def _keep_snapshot(store: Store, state: State) -> None:
