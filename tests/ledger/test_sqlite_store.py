@@ -281,7 +281,7 @@ def test_only_the_owner_may_read_ledger_and_backups(path, tmp_path):
 def test_a_newer_schema_is_refused(path):
     SQLiteStore(path).close()
     broken(path, f"UPDATE meta SET schema_version = {len(sqlite_connection.SQLITE_STEPS) + 1}")
-    with pytest.raises(NewerSchema, match="schema 3, this bursar knows 2"):
+    with pytest.raises(NewerSchema, match="schema 4, this bursar knows 3"):
         SQLiteStore(path)
 
 
@@ -304,13 +304,32 @@ def test_a_step_forward_keeps_all_and_a_copy_of_before(path, monkeypatch):
     assert verify(store, "ads") == 6
     assert store.read_rows("SELECT x FROM extra") == [(7,)]
     store.close()
-    (copy,) = path.parent.glob("spend.db.schema-2-*[0-9]")
+    (copy,) = path.parent.glob("spend.db.schema-3-*[0-9]")
     monkeypatch.setattr(sqlite_connection, "SQLITE_STEPS", old)
     with pytest.raises(NewerSchema):
         SQLiteStore(path)
     before = SQLiteStore(copy)
     assert verify(before, "ads") == 6
     before.close()
+
+
+def test_13_4_a_ledger_that_kept_one_snapshot_keeps_it_and_more(path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite_connection, "SQLITE_STEPS", sqlite_connection.SQLITE_STEPS[:2])
+        store = SQLiteStore(path)
+        create(store)
+        add(store, count=5)
+        with store.open_writer("ads") as writer:
+            writer.save_snapshot(3, b"three")
+        store.close()
+    store = SQLiteStore(path)
+    with store.open_writer("ads") as writer:
+        assert writer.load_snapshot() == (3, b"three")
+        writer.save_snapshot(5, b"five")
+        assert writer.load_snapshot() == (5, b"five")
+        assert writer.load_snapshot(5) == (3, b"three")
+    assert verify(store, "ads") == 6
+    store.close()
 
 
 def test_a_step_that_fails_changes_nothing(path, monkeypatch):
