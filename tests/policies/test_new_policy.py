@@ -130,6 +130,7 @@ def copy(tmp_path_factory) -> Path:
     table.write_text(table.read_text().replace(LAST, LAST + LINE))
     twins = (ROOT / "tests" / "twins.py").read_text() + TWIN
     (folder / "tests" / "twins.py").write_text(twins)
+    shutil.copy(ROOT / "tests" / "extent.py", folder / "tests")
     return folder
 
 
