@@ -90,6 +90,10 @@ class UnlikeWorkers(BursarError, RuntimeError):
     """Workers of a cluster would compute other numbers than this machine."""
 
 
+class ClusterLost(BursarError, ConnectionError):
+    """The scheduler of a cluster is gone, or it has no workers; finished units are stored."""
+
+
 # campaigns
 
 
@@ -145,7 +149,7 @@ class Overloaded(BursarError, RuntimeError, code="overloaded"):
 
 
 class StorageUnavailable(BursarError, OSError, code="storage-unavailable"):
-    """The ledger could not be written; nothing was recorded or acknowledged."""
+    """The ledger or a file could not be written; nothing was recorded or acknowledged."""
 
 
 class StorageInUse(BursarError, OSError, code="storage-in-use"):

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from platformdirs import user_data_path
 
-from bursar.errors import InvalidInput
+from bursar.errors import BursarError, InvalidInput, StorageUnavailable
 
 
 def data_folder() -> Path:
@@ -54,6 +54,20 @@ def make_folder(path: Path) -> Path:
             " pass a folder that you can write to with --out"
         ) from error
     return path
+
+
+@contextmanager
+def explain_full_disk(folder: Path) -> Iterator[None]:
+    """Raise StorageUnavailable with the way out if results cannot be written to a folder."""
+    try:
+        yield
+    except BursarError:
+        raise
+    except OSError as error:
+        raise StorageUnavailable(
+            f"cannot write to {str(folder)!r}: {error.strerror or error}; units that were finished"
+            " before are stored: make room, then run the same command again"
+        ) from error
 
 
 def make_private_file(path: Path) -> None:

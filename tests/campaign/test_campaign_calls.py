@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from postgres_server import database, postgres  # noqa: F401 - fixtures
 from typer.main import get_command
 
 from bursar.campaign import Campaign, Config
-from bursar.campaign.ask_options import make_ask_options
+from bursar.campaign.ask_options import ANY, make_ask_options
 from bursar.campaign.commands import (
+    ask_batch_command,
     ask_command,
     ask_many_command,
     decision_command,
@@ -20,6 +22,7 @@ from bursar.campaign.commands import (
     void_command,
 )
 from bursar.campaign.config import RULES
+from bursar.campaign.creation import open_store
 from bursar.cli.campaign import app as campaign_app
 from bursar.dashboard.create import DEFAULTS, parse_form
 from bursar.errors import (
@@ -151,6 +154,61 @@ def test_ids_of_a_batch_are_given_or_made() -> None:
         campaign.ask()
     assert told.value.extra == {"available": "0.05", "held": "0.30"}
     assert told.value.code == "budget-exhausted"
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgres"])
+def test_13_a_batch_is_repeated_with_the_same_n_and_options_or_refused(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    urls = {"memory": "memory", "sqlite": f"sqlite:///{tmp_path / 'l.db'}"}
+    url = urls[kind] if kind in urls else request.getfixturevalue("database")
+    store = open_store(url)
+    campaign = made("10", {"x": "0.10", "y": "0.10"}, storage=store)
+    some, few = make_ask_options(context={"a": 1}), make_ask_options(["x"])
+    for id, options in (("any", ANY), ("some", some), ("few", few)):
+        first = campaign.execute(ask_batch_command(3, options, id=id))
+        assert [one.id for one in first] == [f"{id}.1", f"{id}.2", f"{id}.3"]
+        campaign.tell(first[0], "0.01", 1.0)  # complete, so that it is looked up in the log
+        campaign.tell(first[1], "0.01", 1.0)
+        before = campaign.status()
+        for n, other in ((5, options), (2, options), (1, options), (3, make_ask_options(["y"]))):
+            with pytest.raises(IdempotencyMismatch, match=f"'{id}.1' was asked for with"):
+                campaign.execute(ask_batch_command(n, other, id=id))
+        with pytest.raises(IdempotencyMismatch, match=f"'{id}' was used for a batch"):
+            campaign.ask(id=id)
+        again = campaign.execute(ask_batch_command(3, options, id=id))
+        assert [(one.id, one.arm) for one in again] == [(one.id, one.arm) for one in first]
+        assert all(one.replayed for one in again)
+        assert campaign.status() == before
+        assert campaign.explain(f"{id}.1").verified
+    campaign.ask(id="single")
+    with pytest.raises(IdempotencyMismatch, match="'single' was used for a single decision"):
+        campaign.execute(ask_batch_command(3, id="single"))
+    campaign.verify(choices=True)
+    store.close()
+
+
+def test_13_a_repeated_batch_gets_what_it_was_granted_and_no_more() -> None:
+    campaign = made("0.35", {"x": "0.10"})
+    first = campaign.execute(ask_batch_command(5, id="k"))
+    assert len(first) == 3
+    campaign.set_budget("10")
+    assert len(campaign.execute(ask_batch_command(5, id="k"))) == 3
+    for key in ("old.1", "old.2"):  # as a version before wrote them
+        campaign.ask(id=key)
+    assert [one.id for one in campaign.execute(ask_batch_command(5, id="old"))] == [
+        "old.1",
+        "old.2",
+    ]
+    assert campaign.status().open == 5
+
+
+def test_13_a_batch_with_an_id_of_another_ask_holds_nothing() -> None:
+    campaign = made("10", ARMS)
+    campaign.ask(id="c", among=["small"])
+    with pytest.raises(IdempotencyMismatch, match="'c' was asked for with"):
+        campaign.execute(ask_many_command(3, ids=list("abc")))
+    assert campaign.status().open == 1
 
 
 def test_the_whole_stands_in_one_look() -> None:

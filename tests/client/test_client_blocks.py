@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import resource
+from contextlib import contextmanager
 
 import apsw
 import httpx2
@@ -14,7 +16,6 @@ from client_wire import Wire, decision, ok, problem
 from bursar import errors
 from bursar.campaign import Campaign
 from bursar.client import Client
-from bursar.client.spool import _SCHEMA
 
 LOST = httpx2.ReadError("gone")
 RULES = Campaign("llm", budget="1.00", arms={"small": "0.004"}).config.to_body()
@@ -344,16 +345,6 @@ def test_a_file_that_is_no_spool_is_refused_and_kept(wire, spool):
     assert spool.read_text() == "notes of mine"
 
 
-def test_a_full_disk_is_told_with_the_error(wire, service, spool, monkeypatch):
-    client = wire.client(spool=spool, timeout=1)
-    apsw.Connection(str(spool)).execute(_SCHEMA).fetchall()
-    monkeypatch.setattr("bursar.client.spool._SCHEMA", _SCHEMA + "; PRAGMA max_page_count = 2")
-    service.down = True
-    with pytest.raises(errors.StorageUnavailable) as caught:
-        client.campaign("llm").tell("a", 1)
-    assert "full" in caught.value.__notes__[0]
-
-
 def test_nobody_else_can_read_the_spool(wire, service, spool):
     service.down = True
     client = wire.client(spool=spool, timeout=1)
@@ -394,3 +385,198 @@ def test_real_connections_that_are_refused_end_in_time(tmp_path):
     with client, pytest.raises(errors.StorageUnavailable, match="ConnectError"):
         client.campaign("llm").tell("a", 1)
     assert len(kept(tmp_path / "s")) == 1
+
+
+# refusals that concern one outcome or one campaign, and disks that are full
+
+
+class Refusals:
+    """A service that answers some paths with a problem and takes the rest."""
+
+    def __init__(self, **answers: httpx2.Response) -> None:
+        self.answers = answers
+        self.taken: list[str] = []
+        self.down = True
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        if self.down:
+            raise httpx2.ConnectError("refused")
+        parts = request.url.path.split("/")
+        for part in parts:
+            if part in self.answers:
+                return self.answers[part]
+        self.taken.append(parts[5])
+        return ok(decision(parts[5]))
+
+
+def keep(wire, spool, *outcomes):
+    """Return a client whose spool has these outcomes, given as campaign/decision."""
+    client = wire.client(spool=spool, timeout=1)
+    for one in outcomes:
+        campaign, key = one.split("/")
+        with pytest.raises(errors.StorageUnavailable):
+            client.campaign(campaign).tell(key, 1)
+    wire.handler.down = False
+    return client
+
+
+@contextmanager
+def full_disk(size=0):
+    """Let no file of this process grow beyond a size: the kernel writes less than was asked."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_13_10_one_forbidden_outcome_does_not_keep_the_others(spool):
+    wire = Wire(Refusals(a=problem(403, "forbidden", "not yours"), ads=problem(403, "forbidden")))
+    client = keep(wire, spool, "llm/a", "llm/b", "ads/c", "llm/d")
+    with pytest.raises(errors.Forbidden, match="not yours") as caught:
+        client.flush()
+    assert caught.value.__notes__[0].startswith("2 delivered; 2 still kept in")
+    assert wire.handler.taken == ["b", "d"]
+    waiting = client.undelivered()
+    assert [(one.path.split("/")[5], one.code) for one in waiting] == [
+        ("a", "forbidden"), ("c", "forbidden"),
+    ]  # fmt: skip
+    assert (waiting[0].reason, waiting[0].refused) == ("not yours", False)
+    wire.handler.answers.clear()
+    assert wire.client(spool=spool).flush() == 2  # with a key that may
+    assert client.undelivered() == []
+
+
+def test_13_10_what_must_wait_is_not_sent_with_every_call(spool, caplog):
+    wire = Wire(Refusals(a=problem(403, "forbidden"), ads=problem(503, "storage-unavailable")))
+    client = keep(wire, spool, "ads/x", "ads/y", "llm/a", "llm/b")
+    wire.requests.clear()
+    for number in range(3):
+        client.campaign("llm").tell(f"new{number}", 1)
+    assert wire.handler.taken == ["new0", "b", "new1", "new2"]
+    assert sum("/a/outcome" in path for _, path in wire.calls) == 1
+    assert caplog.text.count("a call stays in") == 2
+    seen = sum("/ads/" in path for _, path in wire.calls)
+    del wire.handler.answers["ads"]
+    wire.time.now += 61
+    client.campaign("llm").tell("new3", 1)
+    assert wire.handler.taken[-3:] == ["new3", "x", "y"]
+    assert sum("/ads/" in path for _, path in wire.calls) == seen + 2
+    assert len(kept(spool)) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [problem(500, "error"), httpx2.Response(404), problem(503, "corrupt-ledger")]
+)
+def test_13_10_a_decision_that_fails_does_not_keep_other_campaigns(spool, answer):
+    wire = Wire(Refusals(a=answer))
+    client = keep(wire, spool, "llm/a", "ads/b")
+    with pytest.raises(errors.BursarError):
+        client.flush()
+    assert wire.handler.taken == ["b"]
+    assert len(kept(spool)) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        problem(401, "unauthenticated"),
+        httpx2.Response(200, text="<html>Log in to this network</html>"),
+        problem(429, "rate-limited", headers={"retry-after": "100"}),
+    ],
+)
+def test_13_10_what_concerns_every_call_stops_at_the_first(spool, answer):
+    wire = Wire(Refusals(campaigns=answer))
+    client = keep(wire, spool, "llm/a", "ads/b")
+    before = len(wire.calls)
+    with pytest.raises(errors.BursarError):
+        client.flush()
+    assert len(wire.calls) == before + 1
+    assert len(kept(spool)) == 2
+    assert not spool.with_name("outcomes.spool.refused").exists()
+
+
+def test_13_10_forbidden_outcomes_of_a_batch_are_kept(wire, service, spool):
+    refused = {"status": 403, "problem": {"code": "forbidden", "detail": "no", "status": 403}}
+    late = {"status": 409, "problem": {"code": "outcome-conflict", "detail": "2", "status": 409}}
+    done = {"status": 200, "decision": decision("b")}
+    service.said["outcomes:batch"] = ok({"results": [refused, done, late]})
+    client = wire.client(spool=spool)
+    told = client.campaign("llm").tell_many([{"decision": key, "cost": 1} for key in "abc"])
+    assert "it is kept in" in told[0].__notes__[0]
+    assert [one["path"].split("/")[5] for one in kept(spool)] == ["a"]
+
+
+@pytest.mark.parametrize("size", [0, 1000, 4096, 5000, 9000])
+def test_13_10_a_short_write_on_a_full_disk_is_not_reported_as_kept(wire, service, spool, size):
+    client = wire.client(spool=spool, timeout=1)
+    service.down = True
+    with full_disk(size), pytest.raises(errors.StorageUnavailable) as caught:
+        client.campaign("llm").tell("a", 1)
+    assert caught.value.__notes__[0].startswith("it is not kept, report it again: the spool")
+    with full_disk(size):
+        (told,) = client.campaign("llm").tell_many([{"decision": "b", "cost": 1}])
+    assert told.__notes__[0].startswith("it is not kept")
+    with pytest.raises(errors.StorageUnavailable) as caught:
+        client.campaign("llm").tell("c", 1)
+    assert "it is kept in" in caught.value.__notes__[0]
+    assert [one["path"].split("/")[5] for one in kept(spool)] == ["c"]
+
+
+def test_13_10_a_block_whose_outcome_cannot_be_kept_says_so(wire, service, spool):
+    with full_disk(), pytest.raises(errors.StorageUnavailable) as caught:
+        block(wire.client(spool=spool, timeout=1), {"cost": 1}, service.fail)
+    assert caught.value.__notes__[0].startswith("it is not kept, report it again")
+
+
+def test_13_10_a_full_disk_fails_no_call_that_succeeded_and_repeats_none(spool, caplog):
+    wire = Wire(Refusals(a=problem(409, "outcome-conflict", "it was 2")))
+    client = keep(wire, spool, "llm/a", "llm/b")
+    with full_disk():
+        for number in range(3):
+            client.campaign("llm").tell(f"new{number}", 1)
+    assert wire.handler.taken == ["new0", "b", "new1", "new2"]
+    assert "delivered calls stay in the file, and count once" in caplog.text
+    assert len(kept(spool)) == 2
+    assert client.flush() == 0
+    assert kept(spool) == []
+    (refused,) = client.undelivered()
+    assert (refused.refused, refused.reason) == (True, "it was 2")
+
+
+def test_13_10_a_line_that_was_cut_off_does_not_take_the_next_with_it(spool):
+    wire = Wire(Refusals(a=problem(409, "outcome-conflict"), b=problem(409, "outcome-conflict")))
+    client = keep(wire, spool, "llm/a", "llm/b")
+    with full_disk(100), pytest.raises(errors.StorageUnavailable, match=r"of .* bytes|too large"):
+        client.flush()
+    assert len(kept(spool)) == 2
+    assert client.flush() == 0
+    assert [one.path.split("/")[5] for one in client.undelivered()] == ["a", "b"]
+
+
+def test_13_10_a_spool_that_was_deleted_or_replaced_loses_nothing(wire, service, spool):
+    client, other = (wire.client(spool=spool, timeout=1) for _ in range(2))
+    service.down = True
+    for one in (client, other):
+        with pytest.raises(errors.StorageUnavailable):
+            one.campaign("llm").tell("a", 1)
+    spool.unlink()
+    for one in (client, other):
+        with pytest.raises(errors.StorageUnavailable):
+            one.campaign("llm").tell("b", 1)
+    assert len(kept(spool)) == 2
+
+
+def test_13_10_a_damaged_spool_fails_no_call_that_succeeded(wire, service, spool, caplog):
+    service.down = True
+    client = wire.client(spool=spool, timeout=1)
+    with pytest.raises(errors.StorageUnavailable):
+        client.campaign("llm").tell("a", 1)
+    service.down = False
+    spool.write_bytes(spool.read_bytes()[:4096] + bytes(8192))
+    client = wire.client(spool=spool, timeout=1)
+    client.campaign("llm").tell("b", 1)
+    assert "must wait: the spool" in caplog.text
+    with pytest.raises(errors.StorageUnavailable, match=r"the spool .* failed"):
+        client.flush()

@@ -15,7 +15,8 @@ from service_app import Live, live  # noqa: F401
 
 from bursar.campaign import Campaign, Decision
 from bursar.client import AsyncCampaign, AsyncClient, Client, RemoteCampaign
-from bursar.errors import BursarError, UnknownDecision
+from bursar.client.transport import Request
+from bursar.errors import BursarError, IdempotencyMismatch, UnknownDecision
 from bursar.ledger.backup import restore
 
 # what only whoever keeps the ledger can do
@@ -292,3 +293,14 @@ def test_an_outcome_finds_its_way_after_an_older_backup_was_restored(tmp_path: P
             assert str(fresh.spent) == "0.003000"
     finally:
         after.stop()
+
+
+def test_13_ids_of_a_batch_that_were_used_otherwise_are_a_mismatch(live: Live):
+    with Client(live.url, key=live.token) as client:
+        campaign = client.create("batch", "1", ARMS)
+        campaign.ask(id="c", among=["small"])
+        body = {"ids": ["a", "b", "c"]}
+        request = Request("POST", campaign._path("decisions"), campaign._read_decisions, body)
+        with pytest.raises(IdempotencyMismatch):
+            client.runner.run_script(campaign._send_ask(request, []))
+        assert campaign.open == 1

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import bursar
-from bursar.errors import BursarError, InvalidInput
+from bursar.errors import BursarError, InvalidData, InvalidInput, StorageUnavailable
 from bursar.experiments import (
     FINE_SHARES,
     experiment,
@@ -268,6 +268,102 @@ def test_a_part_that_was_cut_off_is_computed_again(tmp_path):
     assert arrow.table(again.result).equals(arrow.table(whole.result))
 
 
+def test_13_13_a_flipped_bit_in_a_part_is_noticed_wherever_it_is(tmp_path, caplog):
+    whole = run(small(repetitions=1, settings=["S-Br-10"]), tmp_path)
+    (part,) = (tmp_path / "parts").glob("*/*.parquet")
+    content, store = part.read_bytes(), CellStore(tmp_path)
+    assert store.find()
+    for at in range(8 * len(content)):
+        if at % 131 and at > 400:  # every byte that begins a page or a footer, and a sample
+            continue
+        part.write_bytes(flip(content, at))
+        assert store.find() == {}, f"bit {at} of {len(content)} bytes"
+        part.with_name(part.name + ".damaged").unlink()
+    part.write_bytes(content)
+    assert store.find()
+    assert caplog.text.count("1 damaged file in") > 45
+    assert arrow.table(run(small(repetitions=1, settings=["S-Br-10"]), tmp_path).result).equals(
+        arrow.table(whole.result)
+    )
+
+
+def flip(content, bit):
+    """Return bytes with one bit flipped."""
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.9999])
+def test_13_13_a_damaged_part_is_computed_again_and_said_once(share, tmp_path, caplog):
+    what = small(repetitions=2, settings=["S-Br-10"])
+    whole = run(what, tmp_path)
+    victim = min((tmp_path / "parts").glob("*/*.parquet"))
+    content = victim.read_bytes()
+    victim.write_bytes(flip(content, int(share * 8 * len(content))))
+    again = run(what, tmp_path)
+    assert (again.counts.done, again.counts.cached) == (1, 1)
+    assert arrow.table(again.result).equals(arrow.table(whole.result))
+    assert "what was in it is computed again" in caplog.text
+    assert victim.name in caplog.text
+    caplog.clear()
+    last = run(what, tmp_path)
+    assert (last.counts.done, last.counts.cached, caplog.text) == (0, 2, "")
+
+
+def test_13_13_a_part_without_a_checksum_is_computed_again(tmp_path, caplog):
+    what = small(repetitions=1, settings=["S-Br-10"])
+    run(what, tmp_path)
+    (part,) = (tmp_path / "parts").glob("*/*.parquet")
+    parquet.write_table(parquet.read_table(part).replace_schema_metadata({}), part)
+    assert run(what, tmp_path).counts.done == 1
+    assert "1 damaged file" in caplog.text
+
+
+def test_13_13_a_part_that_is_damaged_during_the_run_is_an_error_with_a_way_out(tmp_path):
+    what = small(repetitions=1, settings=["S-Br-10"])
+    run(what, tmp_path)
+    (part,) = (tmp_path / "parts").glob("*/*.parquet")
+    content, plan = part.read_bytes(), plan_run(what, CellStore(tmp_path))
+    part.write_bytes(flip(content, 999))
+    with pytest.raises(InvalidData, match="run the same command again"):
+        run(what, tmp_path, plan=plan)
+    assert run(what, tmp_path).counts.done == 1
+
+
+def test_13_13_a_table_of_results_that_a_disk_changed_is_refused(tmp_path):
+    result = run(small(repetitions=1, settings=["S-Br-10"]), tmp_path).result
+    path = tmp_path / "results.parquet"
+    arrow.write(result, path)
+    content, wrong, refused = path.read_bytes(), 0, 0
+    for at in range(0, 8 * len(content), 53):
+        path.write_bytes(flip(content, at))
+        try:
+            wrong += not arrow.table(arrow.read(path)).equals(arrow.table(result))
+        except InvalidData:
+            refused += 1
+    assert refused > 45
+    assert wrong == 0
+
+
+def test_13_a_full_disk_keeps_what_is_done_and_says_what_to_do(tmp_path, monkeypatch):
+    stored = []
+
+    def write(path, content):
+        if len(stored) == 2:
+            raise OSError(28, "No space left on device")
+        stored.append(path)
+        with path.open("wb") as file:
+            return file.write(content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", write)
+        with pytest.raises(StorageUnavailable, match="No space left on device; units that were"):
+            run(small(), tmp_path)
+    again = run(small(), tmp_path)
+    assert (again.counts.cached, again.counts.done) == (2, 4)
+
+
 def test_what_a_killed_run_was_writing_is_removed_later(tmp_path):
     run(small(), tmp_path)
     old, new = (tmp_path / "parts" / "S-Br-10" / f".{n}.part.parquet" for n in ("old", "new"))
@@ -356,6 +452,20 @@ def test_a_failure_keeps_traceback_and_seed_and_the_rest_goes_on(fickle, tmp_pat
     assert not list((out / "failed").glob("*.json"))
     fresh = run(fickle, tmp_path / "fresh")
     assert arrow.table(healed.result).equals(arrow.table(fresh.result))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.4, 0.6, 0.8, 0.99])
+def test_13_13_a_damaged_failure_is_repeated(share, fickle, tmp_path, monkeypatch, caplog):
+    out = tmp_path / "out"
+    monkeypatch.setenv("BURSAR_TEST_FAIL", "1")
+    run(fickle, out)
+    monkeypatch.delenv("BURSAR_TEST_FAIL")
+    victim = min((out / "failed").glob("*.json"))
+    content = victim.read_bytes()
+    victim.write_bytes(flip(content, int(share * 8 * len(content))))
+    healed = run(fickle, out)
+    assert (healed.counts.failed, healed.counts.done) == (2, 1)
+    assert "1 damaged file" in caplog.text
 
 
 # the user's own policies

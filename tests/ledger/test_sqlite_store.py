@@ -25,6 +25,7 @@ from bursar.errors import CorruptLedger, InvalidInput, NewerSchema, StorageInUse
 from bursar.ledger import MemoryStore, sqlite_connection
 from bursar.ledger.backup import restore
 from bursar.ledger.locks import FairLock, check_location, file_system_of, ledger_path
+from bursar.ledger.sql import _OF_DECISION
 from bursar.ledger.sqlite import SQLiteStore
 from bursar.ledger.sqlite_connection import check_sqlite
 
@@ -208,6 +209,14 @@ def test_a_tampered_log_raises_at_its_first_bad_event(path, statement, words):
         store.backup(path.with_name("copy.db"))
     assert not path.with_name("copy.db").exists()
     store.close()
+
+
+def test_13_the_events_of_a_decision_are_found_by_an_index(store, path):
+    """Else every ask with an id of the caller's reads all events of its campaign."""
+    plan = apsw.Connection(str(path)).execute(f"EXPLAIN QUERY PLAN {_OF_DECISION}", (1, "x"))
+    steps = [step for *_, step in plan]
+    assert any("event_of_decision (campaign=? AND decision=?)" in step for step in steps)
+    assert not any(step.endswith("(campaign=?)") or "SCAN" in step for step in steps)
 
 
 def test_a_damaged_snapshot_is_none(store, path):

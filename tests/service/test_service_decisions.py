@@ -110,6 +110,41 @@ def test_a_batch_with_ids_is_idempotent(
     assert api.ledger() == before
 
 
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [
+        ({"n": 3}, {"n": 5}),
+        ({"n": 3}, {"n": 1}),
+        ({"n": 3}, {}),
+        ({}, {"n": 3}),
+        ({"n": 3}, {"n": 3, "among": ["small"]}),
+        ({"n": 3, "context": {"x": 1}}, {"n": 3, "context": {"x": 2}}),
+        ({"n": 3, "exclude": ["small"]}, {"n": 4, "exclude": ["small"]}),
+    ],
+)
+def test_13_an_idempotency_key_with_another_batch_is_refused(
+    api: Api, first: dict[str, object], other: dict[str, object]
+) -> None:
+    api.make()
+    assert api.post(DECISIONS, first, idempotency_key="job").status_code == 201
+    before = api.ledger()
+    refused = api.post(DECISIONS, other, idempotency_key="job")
+    assert (refused.status_code, refused.json()["code"]) == (422, "idempotency-mismatch")
+    assert api.post(DECISIONS, other | {"id": "job"}).status_code == 422
+    again = api.post(DECISIONS, first, idempotency_key="job")
+    assert (again.status_code, again.headers["idempotency-replayed"]) == (200, "true")
+    assert api.ledger() == before
+
+
+def test_13_an_idempotency_key_beside_ids_is_refused(api: Api) -> None:
+    api.make()
+    before = api.ledger()
+    refused = api.post(DECISIONS, {"ids": ["a", "b"]}, idempotency_key="job")
+    assert refused.status_code == 422
+    assert refused.json()["detail"].startswith("give ids or Idempotency-Key, not both")
+    assert api.ledger() == before
+
+
 def test_a_decision_is_shown_with_its_reasons(api: Api) -> None:
     api.make()
     decision = api.ask()

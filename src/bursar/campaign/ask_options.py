@@ -78,6 +78,22 @@ def make_ask_options(
     return AskOptions(few, out, kept, _encode({"among": few, "context": digest, "exclude": out}))
 
 
+def number_batch(options: AskOptions, n: int) -> AskOptions:
+    """Return the options of a batch whose id is the caller's, with its size in the fingerprint."""
+    kept = {"among": None, "context": None, "exclude": None} | _decode(options.fingerprint)
+    return options._replace(fingerprint=_encode(kept | {"n": n}))
+
+
+def is_batch(fingerprint: str) -> bool:
+    """Return whether an ask was part of a batch whose id was the caller's."""
+    return fingerprint.startswith("{") and "n" in _decode(fingerprint)
+
+
+def _decode(fingerprint: str) -> dict[str, Any]:
+    kept = {} if fingerprint == "*" else msgspec.json.decode(fingerprint)
+    return {"among": kept} if isinstance(kept, list) else kept
+
+
 def load_ask_options(fingerprint: str, context: dict[str, Any] | None) -> AskOptions:
     """Return the options of an ask in the log."""
     if fingerprint == "*":

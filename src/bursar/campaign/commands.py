@@ -7,13 +7,13 @@ time; the service commits many of them together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import asdict
 
 from bursar.campaign import holds
-from bursar.campaign.ask_options import ANY, AskOptions, check_new_id, new_id
+from bursar.campaign.ask_options import ANY, AskOptions, check_new_id, new_id, number_batch
 from bursar.campaign.committer import Command
 from bursar.campaign.config import Config
 from bursar.campaign.decision import Decision, make_decision
@@ -50,18 +50,59 @@ def ask_many_command(
         raise InvalidInput(f"ids must be {count} different ids, one per decision, got {len(keys)}")
 
     def command(transaction: Transaction) -> list[Decision]:
-        granted: list[Decision] = []
-        for key in keys or [new_id() for _ in range(count)]:
-            try:
-                record, replayed = holds.ask(transaction, key, options, not keys)
-            except BursarError:  # what was granted before it stays granted
-                if not granted:
-                    raise
-                break
-            granted.append(make_decision(transaction.state, record, replayed))
-        return granted
+        granted: dict[str, DecisionRecord] = {}
+        for key in keys or ():  # all of them, before money is held for any
+            record = holds.find_granted(transaction, key, options.fingerprint)
+            if record is not None:
+                granted[key] = record
+        return _ask_each(transaction, keys or [new_id() for _ in range(count)], options, granted)
 
     return command
+
+
+def ask_batch_command(n: int, options: AskOptions = ANY, *, id: str) -> Command[list[Decision]]:
+    """Return the command of many asks under one id of the caller's; it returns a list.
+
+    The decisions are called id.1, id.2 and so on. Repeating the batch returns what it was granted
+    the first time; with another ``n`` or other options it is refused.
+    """
+    count = check_int("n", n, 1, "how many decisions to ask for")
+    keys = [check_new_id(f"{check_new_id(id)}.{number}") for number in range(1, count + 1)]
+    numbered = number_batch(options, count)
+
+    def command(transaction: Transaction) -> list[Decision]:
+        holds.check_unused(transaction, id)
+        granted: dict[str, DecisionRecord] = {}
+        for key in keys:
+            # earlier versions did not record n
+            record = holds.find_granted(transaction, key, numbered.fingerprint, options.fingerprint)
+            if record is None:
+                break
+            granted[key] = record
+        return _ask_each(transaction, list(granted) or keys, numbered, granted)
+
+    return command
+
+
+def _ask_each(
+    transaction: Transaction,
+    keys: Sequence[str],
+    options: AskOptions,
+    granted: Mapping[str, DecisionRecord],
+) -> list[Decision]:
+    """Return decisions with these ids, those that were granted before as they are."""
+    found: list[Decision] = []
+    for key in keys:
+        record, replayed = granted.get(key), True
+        try:
+            if record is None:
+                record, replayed = holds.ask(transaction, key, options, new=True)
+        except BursarError:  # what was granted before it stays granted
+            if not found:
+                raise
+            break
+        found.append(make_decision(transaction.state, record, replayed))
+    return found
 
 
 def tell_command(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from time import monotonic_ns
 from typing import Any
 
-from bursar.campaign.ask_options import AskOptions
+from bursar.campaign.ask_options import AskOptions, is_batch
 from bursar.campaign.events import ASKED, POLICY_ERROR, POLICY_SLOW
 from bursar.campaign.records import DecisionRecord
 from bursar.campaign.state import State
@@ -32,14 +32,11 @@ def ask(
     state, now = transaction.state, transaction.now
     if state.deadlines and state.deadlines[0][0] <= now:
         release_expired(transaction)
-    before = None if new else transaction.find_decision(decision)[0]
-    if before is not None:
-        if before.fingerprint != options.fingerprint:
-            raise IdempotencyMismatch(
-                f"the decision {decision!r} was asked for with the options {before.fingerprint!r},"
-                f" now with {options.fingerprint!r}; use a new id for a new ask"
-            )
-        return before, True
+    if not new:
+        before = find_granted(transaction, decision, options.fingerprint)
+        if before is not None:
+            return before, True
+        check_unused(transaction, f"{decision}.1", batch=True)
     if state.stored != "active" or len(state.decisions) >= state.config.max_open:
         _check_ready(state)
     ts = now if now > state.ts else state.ts + 1
@@ -66,6 +63,30 @@ def ask(
     if taken > state.patience:
         transaction.append_event(POLICY_SLOW, {"seconds": taken / 1e9})
     return state.decisions[decision], False
+
+
+def find_granted(
+    transaction: Transaction, decision: str, *fingerprints: str
+) -> DecisionRecord | None:
+    """Return a decision that was granted before; refuse the id if its options were others."""
+    before = transaction.find_decision(decision)[0]
+    if before is not None and before.fingerprint not in fingerprints:
+        raise IdempotencyMismatch(
+            f"the decision {decision!r} was asked for with the options {before.fingerprint!r},"
+            f" now with {fingerprints[0]!r}; use a new id for a new ask"
+        )
+    return before
+
+
+def check_unused(transaction: Transaction, decision: str, batch: bool = False) -> None:
+    """Refuse an id that was used for a single decision, or for a batch whose first this is."""
+    before = transaction.find_decision(decision)[0]
+    if before is not None and (not batch or is_batch(before.fingerprint)):
+        used = f"a batch, {decision!r} and so on" if batch else "a single decision"
+        raise IdempotencyMismatch(
+            f"the id {decision.removesuffix('.1') if batch else decision!r} was used for {used};"
+            " use a new id for a new ask"
+        )
 
 
 def _check_ready(state: State) -> None:

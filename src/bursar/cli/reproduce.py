@@ -22,7 +22,7 @@ from bursar.cli.options import Ads, AsJSON, Jobs, Seed, expand_options
 from bursar.cli.output import console, print_json, print_table
 from bursar.errors import InvalidData, InvalidInput, MissingData
 from bursar.extras import import_extra
-from bursar.files import make_folder
+from bursar.files import explain_full_disk, make_folder
 from bursar.formatting import format_elapsed
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ def _run_experiment(
     command = shlex.join(["bursar", *sys.argv[1:]])
     workers = f"Dask at {options.dask}" if options.dask else f"{options.workers} threads"
     record = report.RunRecord(command, started, clock, workers)
-    with show_activity() as progress:
+    with show_activity() as progress, explain_full_disk(folder):
         facts = report.write_results(
             what, outcome, folder, record, about_paper=about_paper,
             advice=tuple(advise(outcome.result)), notes=notes, progress=progress,

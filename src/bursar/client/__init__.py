@@ -9,6 +9,10 @@ except ImportError as error:
 
 from bursar.client.campaign import AsyncCampaign, RemoteCampaign
 from bursar.client.client import ApiKey, AsyncClient, Client
+from bursar.client.spool import UndeliveredCall
 from bursar.client.transport import Retry
 
-__all__ = ["ApiKey", "AsyncCampaign", "AsyncClient", "Client", "RemoteCampaign", "Retry"]
+__all__ = [
+    "ApiKey", "AsyncCampaign", "AsyncClient", "Client", "RemoteCampaign", "Retry",
+    "UndeliveredCall",
+]  # fmt: skip

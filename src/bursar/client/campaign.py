@@ -274,9 +274,14 @@ class CampaignVerbs:
             request = Request("POST", "/v1/outcomes:batch", _read_results, body)
             parts = [self._outcome_request(one) for one in rest]
             try:
-                results += yield from self._transport.deliver(request, parts)
+                some = yield from self._transport.deliver(request, parts)
             except (StorageUnavailable, Overloaded, RateLimited) as error:
                 results += [error] * len(rest)
+            else:
+                pairs = zip(parts, some, strict=False)
+                failed = [(part, one) for part, one in pairs if isinstance(one, BursarError)]
+                self._transport.store_refused(failed)
+                results += some
         return results
 
     def _make_outcome(

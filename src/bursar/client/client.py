@@ -16,6 +16,7 @@ from bursar.campaign.decision import DecisionBlock
 from bursar.client.campaign import AsyncCampaign, CampaignVerbs, RemoteCampaign
 from bursar.client.decode import decode_status
 from bursar.client.script import AsyncRunner, Awaiting, Blocking, Runner, Script, ScriptMethod
+from bursar.client.spool import UndeliveredCall
 from bursar.client.transport import Request, Retry, Transport, make_path, read_nothing
 from bursar.errors import InvalidInput
 from bursar.money import Amount, Coin
@@ -175,8 +176,18 @@ class ServiceVerbs(Generic[HTTP, C]):
 
     @ScriptMethod
     def flush(self) -> Script[int]:
-        """Deliver what the spool holds; return the number of accepted outcomes."""
+        """Deliver what the spool holds; return the number of accepted outcomes.
+
+        If some must wait, for example because the key may not report them, the others are delivered
+        and then the first error is raised.
+        """
         return (yield from self._transport.flush())
+
+    @ScriptMethod
+    def undelivered(self) -> Script[list[UndeliveredCall]]:
+        """Return what waits in the spool, then what the service refused for good; send nothing."""
+        yield from ()
+        return self._transport.list_undelivered()
 
 
 def _read_key(data: Any) -> ApiKey:
@@ -196,7 +207,8 @@ class Client(ServiceVerbs[httpx2.BaseTransport, RemoteCampaign], Blocking):
         Seconds within which a call must be answered, all attempts together.
     spool : path, optional
         A file for outcomes that could not be delivered. They are delivered when the service
-        answers again, by :meth:`flush`, or by the next client with this file.
+        answers again, by :meth:`flush`, or by the next client with this file;
+        :meth:`undelivered` lists them.
     retry : Retry, optional
         How to wait between attempts.
     transport : httpx2.BaseTransport, optional

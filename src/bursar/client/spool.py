@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,20 +16,18 @@ import apsw
 from bursar.errors import (
     BursarError,
     IdempotencyMismatch,
-    InvalidData,
     InvalidInput,
     OutcomeConflict,
+    StorageUnavailable,
     TooLarge,
     UnknownCampaign,
     UnknownDecision,
 )
 
 _FINAL = (
-    InvalidInput, InvalidData, OutcomeConflict, IdempotencyMismatch, TooLarge,
-    UnknownCampaign, UnknownDecision,
+    InvalidInput, OutcomeConflict, IdempotencyMismatch, TooLarge, UnknownCampaign, UnknownDecision,
 )  # fmt: skip
 _BUSY = 10_000  # ms to wait for another process; calls are never sent inside a transaction
-_MAGIC = b"SQLite format 3\0"
 _SCHEMA = """
 PRAGMA journal_mode = DELETE;  -- one file, as users were promised
 PRAGMA synchronous = EXTRA;    -- a call is on disk before its error is raised
@@ -44,6 +44,39 @@ class SpooledCall(NamedTuple):
     path: str
     body: Any
 
+    @property
+    def campaign(self) -> str:
+        """The campaign in the path, quoted; the path itself if there is none."""
+        parts = self.path.split("/")
+        return parts[3] if parts[2:3] == ["campaigns"] and len(parts) > 3 else self.path
+
+    def is_needless(self, error: BursarError) -> bool:
+        """Return whether the error means that there is nothing to do: no hold to release."""
+        return self.path.endswith("/void") and isinstance(error, UnknownDecision)
+
+
+@dataclass(frozen=True)
+class UndeliveredCall:
+    """An outcome, or a hold to release, that the service has not accepted.
+
+    Attributes
+    ----------
+    path : str
+        Where it is sent; campaign and decision stand in it.
+    body : mapping
+        What is sent.
+    code, reason : str
+        The answer of the service; empty if this client has not sent it yet.
+    refused : bool
+        Whether it was refused for good: then it is not sent again.
+    """
+
+    path: str
+    body: Any
+    code: str
+    reason: str
+    refused: bool
+
 
 class Spool:
     """A file of calls, shared by any number of threads and processes.
@@ -55,56 +88,106 @@ class Spool:
     def __init__(self, path: Path) -> None:
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise InvalidInput(f"spool must be a file in an existing folder, got {str(path)!r}")
-        if path.is_file() and path.read_bytes()[: len(_MAGIC)] not in (b"", _MAGIC):
-            raise InvalidInput(f"spool {str(path)!r} is not a spool; give another file")
         self.path = path
         self.refused = path.with_name(path.name + ".refused")
         self._local = threading.local()
+        if path.is_file():
+            self._check_format()
 
     def accepts(self, error: BaseException) -> bool:
         """Return whether a call that failed with this error may succeed later."""
         return not isinstance(error, _FINAL)
 
     def store(self, calls: Sequence[tuple[str, str, Any]]) -> None:
-        """Append calls, given as method, path and body, in one transaction; raise OSError."""
+        """Append calls, given as method, path and body, in one transaction."""
         rows = [(method, path, json.dumps(body)) for method, path, body in calls]
-        try:
-            connection = self._connect()
-            with connection:
-                connection.executemany("INSERT INTO calls(method, path, body) VALUES(?,?,?)", rows)
-        except apsw.Error as error:
-            raise OSError(str(error)) from error
+        with self._connect() as connection, connection:
+            connection.executemany("INSERT INTO calls(method, path, body) VALUES(?,?,?)", rows)
 
     def load(self) -> list[SpooledCall]:
         """Return the stored calls, oldest first."""
         if not self.path.exists():
             return []
-        rows = self._connect().execute("SELECT id, method, path, body FROM calls ORDER BY id")
-        return [SpooledCall(id, method, path, json.loads(body)) for id, method, path, body in rows]
+        with self._connect() as connection:
+            rows = connection.execute("SELECT id, method, path, body FROM calls ORDER BY id")
+            return [
+                SpooledCall(id, method, path, _decode_body(body)) for id, method, path, body in rows
+            ]
 
     def delete(self, ids: Sequence[int]) -> None:
         """Delete delivered calls; another process may have deleted them already."""
-        connection = self._connect()
-        with connection:
+        with self._connect() as connection, connection:
             connection.executemany("DELETE FROM calls WHERE id = ?", [(one,) for one in ids])
 
     def refuse(self, call: SpooledCall, error: BursarError) -> None:
         """Write a call that will never be accepted to a file beside the spool."""
         line = json.dumps({"refused": str(error), "code": error.code, "call": call._asdict()})
-        file = os.open(self.refused, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(file, "a", encoding="utf-8") as target:
-            target.write(line + "\n")
-            target.flush()
-            os.fsync(target.fileno())
+        try:
+            file = os.open(self.refused, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                end = os.fstat(file).st_size
+                # a line that a full disk cut off must not take the next one with it
+                whole = not end or os.pread(file, 1, end - 1) == b"\n"
+                content = (line + "\n" if whole else f"\n{line}\n").encode()
+                written = os.write(file, content)
+                if written < len(content):
+                    raise OSError(f"only {written} of {len(content)} bytes were written")
+                os.fsync(file)
+            finally:
+                os.close(file)
+        except OSError as trouble:
+            raise StorageUnavailable(f"cannot write {self.refused}: {trouble}") from trouble
 
-    def _connect(self) -> apsw.Connection:
-        """Return this thread's connection; a forked child must not use its parent's."""
+    def list_refused(self) -> Iterator[UndeliveredCall]:
+        """Yield the calls that were refused for good; lines that were cut off are left out."""
+        if not self.refused.exists():
+            return
+        for line in self.refused.read_text("utf-8", "replace").splitlines():
+            with suppress(ValueError, KeyError, TypeError):
+                kept = json.loads(line)
+                path, body = kept["call"]["path"], kept["call"]["body"]
+                yield UndeliveredCall(path, body, kept["code"], kept["refused"], refused=True)
+
+    @contextmanager
+    def _connect(self) -> Iterator[apsw.Connection]:
+        """Yield this thread's connection; its errors become StorageUnavailable.
+
+        A forked child must not use its parent's, and calls in a file that was deleted are lost.
+        """
         local = self._local
-        if getattr(local, "pid", None) != os.getpid() or not self.path.exists():
-            self.path.touch(0o600)
-            local.connection = apsw.Connection(str(self.path))
-            local.connection.set_busy_timeout(_BUSY)
-            local.connection.execute(_SCHEMA).fetchall()  # to run every statement
-            local.pid = os.getpid()
-        connection: apsw.Connection = local.connection
-        return connection
+        try:
+            if getattr(local, "owner", ()) != self._owner():
+                self.path.touch(0o600)
+                local.connection = apsw.Connection(str(self.path))
+                local.connection.set_busy_timeout(_BUSY)
+                local.connection.execute(_SCHEMA).fetchall()  # to run every statement
+                local.owner = self._owner()
+            yield local.connection
+        except (OSError, apsw.Error) as error:
+            raise StorageUnavailable(f"the spool {self.path} failed: {error}") from error
+
+    def _owner(self) -> tuple[int, int, int] | None:
+        """Return what a connection belongs to: a process and a file."""
+        with suppress(FileNotFoundError):
+            found = self.path.stat()
+            return os.getpid(), found.st_dev, found.st_ino
+        return None
+
+    def _check_format(self) -> None:
+        # through SQLite: closing the file by hand would drop the locks of this process
+        try:
+            probe = apsw.Connection(str(self.path), apsw.SQLITE_OPEN_READONLY)
+            probe.execute("PRAGMA schema_version").fetchall()
+        except apsw.NotADBError:
+            raise InvalidInput(
+                f"spool {str(self.path)!r} is not a spool; give another file"
+            ) from None
+        except apsw.Error:  # in use, or to be recovered: the first call says what is wrong
+            return
+
+
+def _decode_body(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:  # damaged: the service refuses it, and it is set aside with its text
+        return {"damaged": text}

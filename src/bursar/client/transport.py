@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +20,14 @@ import httpx2
 
 from bursar import errors
 from bursar.client.script import Script, SendRequest
-from bursar.client.spool import Spool
+from bursar.client.spool import Spool, SpooledCall, UndeliveredCall
 from bursar.errors import (
     BursarError,
     InvalidData,
     InvalidInput,
+    RateLimited,
     StorageUnavailable,
-    UnknownDecision,
+    Unauthenticated,
 )
 from bursar.formatting import pluralize
 from bursar.validation import check_positive
@@ -34,6 +36,8 @@ from bursar.version import __version__
 T = TypeVar("T")
 
 _LOG = logging.getLogger("bursar.client")
+_DELIVERY_TIMEOUT = 2.0  # seconds that a stored call may delay a caller who did not ask for it
+_RETRY_STORED = 60.0  # seconds until a campaign that answered "later" is tried again
 
 
 def read_nothing(data: Any) -> None:
@@ -209,6 +213,14 @@ def decode_error(body: dict[str, Any], status: int) -> BursarError:
     return error
 
 
+class SetAside(NamedTuple):
+    """Why a stored call waits, and from when it is sent again without being asked for."""
+
+    error: BursarError
+    until: float
+
+
+_LATER = (errors.StorageUnavailable, errors.Overloaded)
 _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _UNSENDABLE = (httpx2.LocalProtocolError, httpx2.UnsupportedProtocol)
 
@@ -225,6 +237,8 @@ class Transport:
         self.timeout = check_positive("timeout", timeout, "10 is the default")
         self.retry = retry
         self.spool = None if spool is None else Spool(Path(spool))
+        self._delivered: set[int] = set()  # calls that could not be deleted from the spool
+        self._aside: dict[int, SetAside] = {}  # calls that wait
         self.headers = {"user-agent": f"bursar/{__version__}", "accept": "application/json"}
         if key is not None:
             if not isinstance(key, str) or not key.isascii() or not key.isprintable() or not key:
@@ -343,46 +357,135 @@ class Transport:
         """Store failed requests if there is a spool and they may be accepted later."""
         if self.spool is None or not self.spool.accepts(error) or not requests:
             return False
+        return self._store(self.spool, requests, [error])
+
+    def store_refused(self, pairs: Sequence[tuple[Request[Any], BursarError]]) -> None:
+        """Store those requests of a batch that may be accepted later, each with its error."""
+        if self.spool is not None:
+            kept = [pair for pair in pairs if self.spool.accepts(pair[1])]
+            if kept:
+                self._store(self.spool, [one for one, _ in kept], [error for _, error in kept])
+
+    @staticmethod
+    def _store(
+        spool: Spool, requests: Sequence[Request[Any]], failures: Sequence[BaseException]
+    ) -> bool:
+        """Store requests; note in their errors whether they are kept."""
         try:
-            self.spool.store([(one.method, one.path, one.body) for one in requests])
+            spool.store([(one.method, one.path, one.body) for one in requests])
+            note, stored = f"it is kept in {spool.path} and will be delivered later", True
         except OSError as trouble:
-            error.add_note(f"it could not be stored in {self.spool.path} either: {trouble}")
-            return False
-        error.add_note(f"it is kept in {self.spool.path} and will be delivered later")
-        return True
+            note, stored = f"it is not kept, report it again: {trouble}", False
+        for error in failures:
+            error.add_note(note)
+        return stored
 
     def deliver_stored(self) -> Script[None]:
         """Deliver what is stored, now that the service answers; failures can wait."""
         if self.spool is not None:
             try:
-                yield from self.flush()
+                yield from self._flush(self.spool, asked_for=False)
             except BursarError as error:
                 _LOG.warning("the calls in %s must wait: %s", self.spool.path, error)
 
     def flush(self) -> Script[int]:
         """Deliver what is stored; return the number of accepted calls.
 
-        Calls that the service refuses for good go to a file beside the spool, with the reason.
+        Calls that the service refuses for good go to a file beside the spool, with the reason. If
+        others must wait, because the key may not send them or their campaign cannot record them,
+        the rest is delivered, and then the first error is raised.
         """
         if self.spool is None:
             return 0
-        delivered: list[int] = []
-        refused = 0
+        accepted, waiting = yield from self._flush(self.spool, asked_for=True)
+        if waiting:
+            waiting[0].add_note(
+                f"{accepted} delivered; {len(waiting)} still kept in {self.spool.path}:"
+                " undelivered() lists them with their reasons"
+            )
+            raise waiting[0]
+        return accepted
+
+    def _flush(self, spool: Spool, asked_for: bool) -> Script[tuple[int, list[BursarError]]]:
+        """Send stored calls; return how many were accepted, and the errors of those that wait."""
+        within = self.timeout if asked_for else min(self.timeout, _DELIVERY_TIMEOUT)
+        accepted, waiting = 0, []
+        busy: dict[str, SetAside] = {}  # campaigns that cannot record anything now
         try:
-            for call in self.spool.load():
-                try:
-                    yield from self.send(Request(call.method, call.path, read_nothing, call.body))
-                except BursarError as error:
-                    if self.spool.accepts(error):
-                        raise
-                    # a hold that never existed needs no release
-                    released = call.path.endswith("/void") and isinstance(error, UnknownDecision)
-                    if not released:
-                        _LOG.warning("refused, from %s: %s", self.spool.path, error)
-                        self.spool.refuse(call, error)
-                        refused += 1
-                delivered.append(call.id)
+            for call in self._find_due(spool, asked_for):
+                if aside := busy.get(call.campaign):
+                    self._aside[call.id] = aside
+                    waiting.append(aside.error)
+                    continue
+                error = yield from self._send_stored(call, within)
+                if error is None:
+                    self._delivered.add(call.id)
+                    accepted += 1
+                elif aside := self._judge(spool, call, error):
+                    self._aside[call.id] = aside
+                    waiting.append(aside.error)
+                    if isinstance(error, _LATER):
+                        busy[call.campaign] = aside
+                        within = min(within, _DELIVERY_TIMEOUT)
         finally:
-            if delivered:
-                self.spool.delete(delivered)
-        return len(delivered) - refused
+            self._delete_delivered(spool)
+        return accepted, waiting
+
+    def _find_due(self, spool: Spool, asked_for: bool) -> list[SpooledCall]:
+        """Return the stored calls to send now; all of them if the user asks for it."""
+        calls = [call for call in spool.load() if call.id not in self._delivered]
+        self._aside = {call.id: self._aside[call.id] for call in calls if call.id in self._aside}
+        if asked_for:
+            return calls
+        now, waits = self.retry.clock(), self._aside
+        return [call for call in calls if call.id not in waits or waits[call.id].until <= now]
+
+    def _send_stored(self, call: SpooledCall, within: float) -> Script[BursarError | None]:
+        """Send a stored call; return its error, or None if it is done."""
+        try:
+            request = Request(call.method, call.path, read_nothing, call.body)
+            yield from self.send(request, within)
+        except BursarError as error:
+            return None if call.is_needless(error) else error
+        return None
+
+    def _judge(self, spool: Spool, call: SpooledCall, error: BursarError) -> SetAside | None:
+        """Return why a call must wait, or None if it was refused for good.
+
+        An error that any other call would meet as well is raised: a key that is not valid, or no
+        answer that can be read.
+        """
+        if isinstance(error, Unauthenticated | RateLimited) or error.__cause__ is not None:
+            raise error
+        if not spool.accepts(error):
+            try:
+                spool.refuse(call, error)
+            except StorageUnavailable as trouble:
+                return SetAside(trouble, self.retry.clock() + _RETRY_STORED)
+            _LOG.warning("refused, from %s: %s", spool.path, error)
+            self._delivered.add(call.id)
+            return None
+        if call.id not in self._aside:
+            _LOG.warning("a call stays in %s: %s (%s)", spool.path, error, call.path)
+        later = isinstance(error, _LATER)
+        return SetAside(error, self.retry.clock() + _RETRY_STORED if later else math.inf)
+
+    def _delete_delivered(self, spool: Spool) -> None:
+        """Delete delivered calls from the spool; on a full disk, remember not to send them."""
+        if self._delivered:
+            try:
+                spool.delete(list(self._delivered))
+                self._delivered.clear()
+            except StorageUnavailable as error:
+                _LOG.warning("delivered calls stay in the file, and count once: %s", error)
+
+    def list_undelivered(self) -> list[UndeliveredCall]:
+        """Return the calls that wait, oldest first, then those that were refused for good."""
+        if self.spool is None:
+            return []
+        found = []
+        for call in self.spool.load():
+            aside = self._aside.get(call.id)
+            code, reason = ("", "") if aside is None else (aside.error.code, str(aside.error))
+            found.append(UndeliveredCall(call.path, call.body, code, reason, refused=False))
+        return found + list(self.spool.list_refused())

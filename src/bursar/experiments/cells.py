@@ -1,7 +1,8 @@
 """Cells: one repetition of one setting for some policies, the unit of work and of storage.
 
 The results of a cell are stored in a Parquet file that is found again by everything they depend on:
-an interrupted run continues where it stopped, and changed code never reuses old numbers.
+an interrupted run continues where it stopped, and changed code never reuses old numbers. A part has
+a checksum, which is compared before anything in it is used: what a disk changed is computed again.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import logging
 import time
 import traceback
 from collections.abc import Iterator
@@ -23,14 +25,19 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from bursar.arrays import Floats
+from bursar.errors import InvalidData
 from bursar.experiments.base import Experiment
 from bursar.files import replace_file
+from bursar.formatting import pluralize
 from bursar.problems import Problem
 from bursar.simulation.simulate import play_problems
 from bursar.version import __version__
 
+_LOG = logging.getLogger("bursar.experiments")
 _SOURCES = ("jit", "policies", "problems", "settings", "simulation")
 _HEADER = b"bursar"  # the key of a part's header in the metadata of its Parquet file
+_CHECKSUM = b"checksum"  # the key of its checksum
+_UNSIGNED = b"sha256:" + b"0" * 64  # the checksum while it is computed
 _STALE = 3600.0  # seconds after which a part is no longer being written
 
 
@@ -218,15 +225,22 @@ class CellStore:
         self.failed = folder / "failed"
 
     def find(self) -> StoredCells:
-        """Return what is stored; parts that cannot be read count as missing."""
+        """Return what is stored; parts that are damaged count as missing and are set aside."""
         # remove what a killed run was writing, but nothing that another run may be writing
         for path in self.parts.glob("*/.*.part.parquet"):
             with suppress(OSError):
                 if time.time() - path.stat().st_mtime > _STALE:
                     path.unlink()
         found: StoredCells = {}
-        for path in sorted(self.parts.glob("*/*.parquet")):
-            found |= _read_header(path)
+        damaged = []
+        for path in sorted(self.parts.glob("*/[!.]*.parquet")):
+            try:
+                found |= _read_header(path)
+            except FileNotFoundError:
+                continue  # another run has just set it aside
+            except _UNREADABLE:
+                damaged.append(path)
+        _set_aside(damaged)
         return found
 
     def save(self, result: CellResult) -> StoredCells:
@@ -234,7 +248,8 @@ class CellStore:
         cell, policies = result.cell, list(result.games)
         for failure in result.failures:
             with replace_file(self._failure_path(failure.cell, failure.policy)) as partial:
-                partial.write_text(json.dumps(failure._asdict()))
+                content = failure._asdict() | {"digest": _digest(*failure)}
+                partial.write_text(json.dumps(content), encoding="utf-8")
         for policy in policies:
             self._failure_path(cell.key, policy).unlink(missing_ok=True)
         if not policies:
@@ -247,16 +262,29 @@ class CellStore:
             "plays": result.plays,
             "drawing": result.drawing,
         }
-        table = _make_table(result).replace_schema_metadata({_HEADER: json.dumps(header).encode()})
+        about = {_HEADER: json.dumps(header).encode(), _CHECKSUM: _UNSIGNED}
+        table = _make_table(result).replace_schema_metadata(about)
+        sink = pa.BufferOutputStream()
+        parquet.write_table(table, sink, compression="zstd")
         name = f"{cell.repetition:05d}-{_digest(cell.key, policies)}.parquet"
         path = self.parts / safe_name(cell.setting) / name
         with replace_file(path) as partial:
-            parquet.write_table(table, partial, compression="zstd")
+            partial.write_bytes(_sign_part(sink.getvalue().to_pybytes()))
         return _read_header(path)
 
     def load_failures(self) -> list[Failure]:
         """Return the failures that were not repeated with success, in order."""
-        found = [Failure(**json.loads(p.read_text())) for p in self.failed.glob("*.json")]
+        found, damaged = [], []
+        for path in self.failed.glob("*.json"):
+            try:
+                fields = json.loads(path.read_text(encoding="utf-8"))
+                digest, failure = fields.pop("digest"), Failure(**fields)
+                if digest != _digest(*failure):
+                    raise InvalidData(f"the checksum of {path} is wrong")
+                found.append(failure)
+            except _UNREADABLE:
+                damaged.append(path)
+        _set_aside(damaged)
         return sorted(found)
 
     def _failure_path(self, key: str, policy: str) -> Path:
@@ -282,21 +310,57 @@ def _make_table(result: CellResult) -> Any:
     return pa.table(arrays | names)
 
 
+# whatever a file of wrong content may raise
+_UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException)
+
+
+def _sign_part(content: bytes) -> bytes:
+    """Return the bytes of a part with the checksum of all of them in place of its zeros."""
+    return content.replace(_UNSIGNED, _UNSIGNED[:7] + hashlib.sha256(content).hexdigest().encode())
+
+
+def _read_part(path: Path) -> pa.BufferReader:
+    """Return the content of a part if its checksum is right: nothing else may reach a parser."""
+    content = path.read_bytes()
+    at = content.rfind(_UNSIGNED[:7])
+    unsigned = content[: max(at, 0)] + _UNSIGNED + content[at + len(_UNSIGNED) :]
+    if _sign_part(unsigned) != content:
+        raise InvalidData(f"the checksum of {path} is missing or wrong")
+    return pa.BufferReader(content)
+
+
+def _set_aside(paths: list[Path]) -> None:
+    """Say that files are damaged, and rename them: the next run need not say so again."""
+    for path in paths:
+        with suppress(OSError):
+            path.replace(path.with_name(path.name + ".damaged"))
+    if paths:
+        shown = ", ".join(map(str, paths[:3])) + (", …" if len(paths) > 3 else "")
+        _LOG.warning(
+            "%s in %s: the checksum is missing or wrong; what was in it is computed again"
+            " (kept with the ending .damaged: %s)",
+            pluralize(len(paths), "damaged file"), paths[0].parents[1], shown,
+        )  # fmt: skip
+
+
 def _read_header(path: Path) -> StoredCells:
-    try:
-        header = json.loads(parquet.read_schema(path).metadata[_HEADER])
-        plays, seconds, drawing = header["plays"], header["seconds"], header["drawing"]
-        return {
-            (header["cell"], slug): StoredGames(path, plays[slug], seconds[slug], drawing)
-            for slug in header["policies"]
-        }
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
-        return {}  # truncated by a full disk or a lost machine
+    header = json.loads(parquet.read_schema(_read_part(path)).metadata[_HEADER])
+    plays, seconds, drawing = header["plays"], header["seconds"], header["drawing"]
+    return {
+        (header["cell"], slug): StoredGames(path, plays[slug], seconds[slug], drawing)
+        for slug in header["policies"]
+    }
 
 
 def load_part(path: Path) -> tuple[list[str], list[float], dict[str, Floats]]:
     """Return problems, their optima, and a block problems x shares x 3 for each policy."""
-    rows = parquet.read_table(path).combine_chunks()
+    try:
+        rows = parquet.read_table(_read_part(path)).combine_chunks()
+    except _UNREADABLE as error:
+        raise InvalidData(
+            f"cannot read {path}, which was whole at the start of this run ({error}); run the same"
+            " command again, which computes it again"
+        ) from error
     names, slugs = (rows.column(c).chunk(0).dictionary.to_pylist() for c in ("problem", "policy"))
     columns = [rows.column(name).to_numpy() for name in ("plays", "spent", "regret")]
     shape = (len(names), len(slugs), -1, 3)

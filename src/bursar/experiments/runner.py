@@ -28,6 +28,7 @@ from bursar.experiments.cells import (
     load_part,
     safe_name,
 )
+from bursar.files import explain_full_disk
 from bursar.policies import policy
 from bursar.settings import setting
 from bursar.simulation import BUDGET_PLAYS
@@ -162,7 +163,8 @@ def run(
     stored = dict(plan.stored)
     if plan.missing:
         for result in (engine or make_thread_engine())(experiment, plan.missing, stop):
-            stored |= store.save(result)
+            with explain_full_disk(folder):
+                stored |= store.save(result)
             counts.add(result)
             progress(counts, result.cell.setting)
     keys = {cell.key for cell in plan.every}

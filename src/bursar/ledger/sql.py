@@ -92,7 +92,11 @@ EVENTS_AFTER = f"{EVENTS} AND seq > $2 ORDER BY seq LIMIT $3"
 _PAGE = 1000  # events that are read at a time
 _FIRST_PAGE = 128  # in case they are large
 _PAGE_BYTES = 1 << 20  # of their bodies, about
-_OF_DECISION = f"{EVENTS} AND decision = $2 AND decision <> '' ORDER BY seq"
+# with the condition in the outer query, SQLite would read all events of the campaign
+_OF_DECISION = (
+    f"{EVENTS} AND seq IN (SELECT seq FROM event"
+    " WHERE campaign = $1 AND decision = $2 AND decision <> '') ORDER BY seq"
+)
 _NAMES = "SELECT name FROM campaign"
 _ROWS = "SELECT name, state, budget, spent, held, seq, ts FROM campaign"
 _WITH_DECISION = (

@@ -81,13 +81,16 @@ def _coded(column: Any) -> tuple[tuple[str, ...], Any]:
 def write(result: Result, path: Path) -> None:
     """Write the table as Parquet, under a temporary name until it is whole."""
     with replace_file(path) as partial:
-        parquet.write_table(table(result), partial, compression="zstd")
+        parquet.write_table(table(result), partial, compression="zstd", write_page_checksum=True)
 
 
 def read(path: Path) -> Result:
-    """Return the result that a Parquet file holds."""
+    """Return the result that a Parquet file holds; pages that a disk changed are noticed."""
     try:
-        rows = parquet.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise InvalidData(f"cannot read {str(path)!r} as Parquet: {error}") from error
-    return result(rows)
+        return result(parquet.read_table(path, page_checksum_verification=True))
+    except InvalidData:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException) as error:
+        raise InvalidData(
+            f"cannot read {str(path)!r} as a table of results: {error}; run the experiment again"
+        ) from error

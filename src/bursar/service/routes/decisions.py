@@ -75,18 +75,22 @@ def _request_id(call: Call[schemas.AskRequest]) -> str | None:
 async def _ask_many(call: Call[schemas.AskRequest], id: str | None) -> BytesResponse:
     service, name, given = call.service, call.campaign, call.given
     ids = given.ids
-    if ids is None and id is not None:  # a repeated batch gets the same ids
-        ids = [f"{id}.{number}" for number in range(1, (given.n or 0) + 1)]
-    elif given.id is not None:
-        raise InvalidInput("give ids or id, not both: ids names each decision, id all of them")
+    if ids is not None and id is not None:
+        key = "id" if given.id is not None else "Idempotency-Key"
+        raise InvalidInput(
+            f"give ids or {key}, not both: ids names each decision, {key} all of them"
+        )
     count = len(ids or ()) if given.n is None else given.n
     options = make_ask_options(given.among, given.exclude, given.context)
-    command = commands.ask_many_command(count, options, ids)
+    if id is None:
+        command = commands.ask_many_command(count, options, ids)
+    else:
+        command = commands.ask_batch_command(count, options, id=id)
     decisions = await service.submit(name, command, deadline=request_deadline(call.request))
     replayed = sum(one.replayed for one in decisions)
     service.metrics.asks["granted"].inc(len(decisions) - replayed)
     service.metrics.asks["replayed"].inc(replayed)
-    if ids is None:
+    if ids is None and id is None:
         for one in decisions:
             service.recent.add(one.id, name)
     body = encode(
