@@ -71,6 +71,22 @@ def from_csv_cell(text: str) -> str:
     return text[1:] if text.startswith("'") and _FORMULA.match(text[1:]) else text
 
 
+# from the colon behind the user to the last @, since passwords are often not encoded as they should
+_PASSWORD = re.compile(r"((?://|^(?!\w+://))[^:@/]*):.*@", re.DOTALL)
+_PASSWORD_OPTION = re.compile(r"(passw(?:or)?d\s*=\s*)('[^']*'?|[^&\s]*)", re.IGNORECASE)
+
+
+def hide_password(url: str) -> str:
+    """Return a URL, right or mistyped, without its password, for messages.
+
+    >>> hide_password("postgresq://ada:s/e@cret@db.example/spend?sslpassword=key&port=1")
+    'postgresq://ada:…@db.example/spend?sslpassword=…&port=1'
+    >>> hide_password("postgres//ada:secret@db"), hide_password("ada:secret@db")
+    ('postgres//ada:…@db', 'ada:…@db')
+    """
+    return _PASSWORD_OPTION.sub(r"\1…", _PASSWORD.sub(r"\1:…@", url))
+
+
 def join_words(words: Sequence[str], most: int = 0) -> str:
     """Return words as a list in a sentence, after the first ``most`` only their number.
 

@@ -21,11 +21,14 @@ from msgspec.structs import replace
 from postgres_server import Server, database, postgres  # noqa: F401
 from store_contract import ACTIVE, CONTRACT, DURABLE, add, create, event, verify
 
+from bursar import Campaign
 from bursar.errors import (
+    BudgetExhausted,
     CampaignExists,
     CorruptLedger,
     InvalidInput,
     NewerSchema,
+    NotActive,
     StorageInUse,
     StorageUnavailable,
 )
@@ -606,7 +609,7 @@ def test_a_child_does_not_keep_the_locks_of_a_killed_parent(store, database):
         parent.communicate()
 
 
-def test_a_log_that_was_replaced_raises_once(store, database):
+def test_a_log_that_was_replaced_has_another_generation(store, database):
     for _ in range(3):
         add(store)
     query(database, "DELETE FROM bursar.event WHERE seq > 2")
@@ -617,11 +620,147 @@ def test_a_log_that_was_replaced_raises_once(store, database):
     )
     other = PostgresStore(database)
     with other.open_writer("ads") as writer:  # longer than what was seen, and another history
-        writer.append([event(n, decision="other") for n in (3, 4, 5)], ACTIVE)
+        assert (writer.seq, writer.generation) == (3, 0)  # it recorded that it was replaced
+        ts = writer.head.ts
+        new = [replace(event(n, decision="other"), ts=ts + n) for n in (4, 5, 6)]
+        writer.append(new, ACTIVE)
     other.close()
-    with pytest.raises(StorageUnavailable, match="restored from a backup; load 'ads' again"):
-        add(store)
-    assert add(store) == 6
+    with store.open_writer("ads") as writer:
+        assert (writer.seq, writer.generation) == (6, 1)
+    assert add(store) == 7
+    assert verify(store, "ads") == 7
+
+
+COPY = """
+DROP SCHEMA IF EXISTS copy CASCADE; CREATE SCHEMA copy;
+CREATE TABLE copy.campaign AS TABLE bursar.campaign; CREATE TABLE copy.event AS TABLE bursar.event;
+CREATE TABLE copy.meta AS TABLE bursar.meta
+"""
+SET_BACK = """
+BEGIN; DELETE FROM bursar.campaign; DELETE FROM bursar.event; DELETE FROM bursar.meta;
+INSERT INTO bursar.campaign OVERRIDING SYSTEM VALUE SELECT * FROM copy.campaign;
+INSERT INTO bursar.event SELECT * FROM copy.event; INSERT INTO bursar.meta SELECT * FROM copy.meta;
+{}; COMMIT
+"""
+# a standby that lags, or a server restored to a point in time, has rows of our own transactions
+AS_STANDBY = "UPDATE bursar.campaign SET written = txid_current()"
+
+
+def spend_and_set_back(store, twin, database, then="SELECT 1"):
+    """Spend all of a budget by turns, then put the tables back to when a fifth was spent."""
+    campaigns = [Campaign("llm", "1", {"a": "0.1"}, storage=one) for one in (store, twin)]
+    for n in range(10):
+        if n == 2:
+            query(database, COPY)
+        campaign = campaigns[n % 2]
+        campaign.tell(campaign.ask(), cost="0.1", reward=1.0)
+    assert {one.spent for one in campaigns} == {1}
+    query(database, SET_BACK.format(then))
+    return campaigns
+
+
+@pytest.mark.parametrize("then", ["SELECT 1", AS_STANDBY], ids=["dump", "standby"])
+def test_13_5_a_database_set_back_is_unreconciled_in_every_process(store, database, then):
+    twin = PostgresStore(database)
+    campaigns = spend_and_set_back(store, twin, database, then)
+    for campaign in campaigns:
+        for _ in range(2):
+            with pytest.raises(NotActive, match="reconcile"):
+                campaign.ask()
+        assert (campaign.state, str(campaign.spent)) == ("unreconciled", "0.200000")
+    [row] = [row for row in twin.campaign_rows() if row.name == "llm"]
+    assert row.state == "unreconciled"
+    late = PostgresStore(database)
+    assert Campaign("llm", storage=late).state == "unreconciled"
+    campaigns[0].reconcile("0.7")
+    for campaign in campaigns:  # once is enough: no process asks for it again
+        campaign.tell(campaign.ask(), cost="0.05", reward=1.0)
+    assert [e.kind for e in campaigns[1].events()].count("restored") == 1
+    with pytest.raises(BudgetExhausted):
+        campaigns[1].ask()
+    campaigns[0].verify()
+    twin.close()
+    late.close()
+
+
+def test_13_5_campaigns_that_share_a_store_notice_it_each(store, database):
+    campaigns = spend_and_set_back(store, store, database, AS_STANDBY)
+    for campaign in campaigns:
+        with pytest.raises(NotActive, match="reconcile"):
+            campaign.ask()
+        assert str(campaign.spent) == "0.200000"
+
+
+def test_13_5_tables_loaded_while_no_process_ran_are_unreconciled(store, database):
+    spend_and_set_back(store, store, database)
+    new = PostgresStore(database)
+    campaign = Campaign("llm", storage=new)
+    assert campaign.state == "unreconciled"
+    with pytest.raises(NotActive, match="reconcile"):
+        campaign.ask()
+    new.close()
+
+
+def test_13_5_a_second_set_back_is_noticed_after_the_first_was_reconciled(store, database):
+    campaigns = spend_and_set_back(store, store, database)
+    for _ in range(2):
+        assert campaigns[0].state == "unreconciled"
+        campaigns[0].reconcile("0.5")
+        assert campaigns[0].ask().arm == "a"
+        query(database, SET_BACK.format(AS_STANDBY))
+
+
+def test_13_5_an_idle_process_notices_it_with_its_next_ping(store, database):
+    spend_and_set_back(store, store, database, AS_STANDBY)
+    store.ping()
+    [row] = [row for row in store.campaign_rows() if row.name == "llm"]
+    assert row.state == "unreconciled"
+
+
+def test_13_5_a_table_without_the_numbers_of_transactions_goes_on(store, database):
+    add(store)
+    query(database, "UPDATE bursar.campaign SET written = NULL")  # as an older version left it
+    assert add(store) == 3
+    new = PostgresStore(database)
+    assert add(new) == 4
+    query(database, "VACUUM FULL bursar.campaign")  # moves rows, but changes none
+    assert (add(new), add(store)) == (5, 6)
+    new.close()
+
+
+FROZEN = """
+import os, signal, sys
+from bursar.errors import StorageUnavailable
+from bursar.ledger import postgres
+from store_contract import ACTIVE, event
+postgres._SETTINGS = postgres._SETTINGS.replace("'4s'", "'1s'")
+store = postgres.PostgresStore(sys.argv[1])
+try:
+    with store.open_writer("ads") as writer:
+        writer.append([event(2, decision="frozen")], ACTIVE)
+        os.kill(os.getpid(), signal.SIGSTOP)
+except StorageUnavailable:
+    print("refused")
+"""
+
+
+def test_13_low_a_frozen_client_does_not_block_others_and_is_refused_later(store, database):
+    ((timeout,),) = store.read_rows("SHOW idle_in_transaction_session_timeout")
+    assert timeout == "4s"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-c", FROZEN, database]
+    frozen = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        os.waitpid(frozen.pid, os.WUNTRACED)
+        begun = time.monotonic()
+        assert add(store) == 2
+        assert time.monotonic() - begun < 4
+        frozen.send_signal(signal.SIGCONT)
+        assert frozen.communicate(timeout=30)[0] == "refused\n"
+    finally:
+        frozen.kill()
+        frozen.communicate()
+    assert [e.decision for e, _ in store.read("ads")] == ["", "d2"]
 
 
 def test_30_a_changed_event_is_found(store, database):

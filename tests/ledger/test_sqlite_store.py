@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import multiprocessing
@@ -21,10 +22,28 @@ import pytest
 from power_cut import Disk
 from store_contract import ACTIVE, CONTRACT, DURABLE, add, create, event, verify
 
-from bursar.errors import CorruptLedger, InvalidInput, NewerSchema, StorageInUse, StorageUnavailable
+from bursar import Campaign
+from bursar.campaign.ask_options import make_ask_options
+from bursar.campaign.commands import ask_command
+from bursar.campaign.committer import PendingCommand
+from bursar.campaign.creation import open_store
+from bursar.errors import (
+    CorruptLedger,
+    InvalidInput,
+    NewerSchema,
+    NotActive,
+    StorageInUse,
+    StorageUnavailable,
+)
 from bursar.ledger import MemoryStore, sqlite_connection
 from bursar.ledger.backup import restore
-from bursar.ledger.locks import FairLock, check_location, file_system_of, ledger_path
+from bursar.ledger.locks import (
+    FairLock,
+    check_location,
+    claim_ledger,
+    file_system_of,
+    ledger_path,
+)
 from bursar.ledger.sql import _OF_DECISION
 from bursar.ledger.sqlite import SQLiteStore
 from bursar.ledger.sqlite_connection import check_sqlite
@@ -438,9 +457,9 @@ def test_a_restore_replaces_a_ledger_in_use(tmp_path, store):
     add(store, count=5)
     add(store, "llm")
     assert restore(copy, store.path, replace=True) == 2
-    for name in ("ads", "llm"):  # each raises once: its numbers now mean other events
-        with pytest.raises(StorageUnavailable, match=f"restored from a backup; load '{name}'"):
-            add(store, name)
+    for name in ("ads", "llm"):  # its numbers now mean other events
+        with store.open_writer(name) as writer:
+            assert writer.generation == 1
         assert add(store, name) == 3
         assert verify(store, name) == 3
     kept = SQLiteStore(tmp_path / "spend.db.before-epoch-2")
@@ -662,6 +681,260 @@ def test_the_log_is_emptied_when_it_is_full(store, path):
     assert log.stat().st_size < 6 * 2**20
     assert path.stat().st_size > 2**20
     assert verify(store, "ads") == 24_001
+
+
+# files that others delete, replace, put back or give a second name
+
+
+def left_by_kill(path: Path, *endings: str) -> SQLiteStore:
+    """Open a copy of the files as they are now, which is what a killed process leaves."""
+    copy = path.with_name("left.db")
+    for ending in endings:
+        if Path(f"{path}{ending}").exists():
+            shutil.copy(f"{path}{ending}", f"{copy}{ending}")
+    return SQLiteStore(copy)
+
+
+def in_other_process(text: str, path: Path) -> None:
+    """Run a program on a file; SQLite must not open it twice in one process."""
+    program = textwrap.dedent(text)
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("lost", [("-wal",), ("-shm",), ("-wal", "-shm")], ids="".join)
+def test_13_6_a_deleted_log_is_noticed_and_what_was_acknowledged_is_saved(path, store, lost):
+    create(store)
+    last = add(store, count=20)
+    for ending in lost:
+        Path(f"{path}{ending}").unlink()
+    with pytest.raises(StorageUnavailable, match=r"deleted or replaced while in use.*was saved"):
+        add(store)
+    last = max(last, verify(store, "ads"))  # the call above may have been written, too
+    assert add(store) == last + 1
+    left = left_by_kill(path, "", "-wal")
+    assert verify(left, "ads") == last + 1
+    left.close()
+
+
+def test_13_6_a_log_deleted_during_a_transaction_is_not_acknowledged(path, store):
+    create(store)
+
+    def write() -> None:
+        with store.open_writer("ads") as writer:
+            writer.append([event(2)], ACTIVE)
+            Path(f"{path}-wal").unlink()
+
+    with pytest.raises(StorageUnavailable, match="this call was not acknowledged"):
+        write()
+    assert store.names() == ["ads"]
+    assert verify(store, "ads") == 2
+
+
+def test_13_6_reads_notice_a_deleted_log_as_well(path, store):
+    create(store)
+    Path(f"{path}-wal").unlink()
+    with pytest.raises(StorageUnavailable, match="deleted or replaced"):
+        store.names()
+
+
+def test_13_6_if_others_went_on_without_the_log_the_campaign_is_unreconciled(path, store):
+    campaign = Campaign("llm", "1", {"a": "0.1"}, storage=store)
+    for _ in range(5):
+        campaign.tell(campaign.ask(), cost="0.1", reward=1.0)
+    for ending in ("-wal", "-shm"):
+        Path(f"{path}{ending}").unlink()
+    in_other_process(
+        """
+        import sys
+        from bursar import Campaign
+        campaign = Campaign("llm", storage="sqlite:///" + sys.argv[1])
+        campaign.ask()
+        campaign.close()
+        """,
+        path,
+    )
+    with pytest.raises(StorageUnavailable, match="become unreconciled"):
+        campaign.ask()
+    with pytest.raises(NotActive, match="reconcile"):
+        campaign.ask()
+    assert campaign.state == "unreconciled"
+    campaign.reconcile("0.5")
+    assert campaign.ask().arm == "a"
+
+
+def test_13_6_a_new_ledger_does_not_depend_on_its_log(path, store):
+    create(store)
+    left = left_by_kill(path, "")
+    assert left.names() == ["ads"]
+    left.close()
+
+
+def test_13_6_an_idle_ledger_does_not_depend_on_its_log(path, store, monkeypatch):
+    monkeypatch.setattr("bursar.campaign.committer._SETTLE_SECONDS", 0.05)
+    campaign = Campaign("llm", "1", {"a": "0.1"}, storage=store)
+
+    async def ask() -> None:
+        future = asyncio.get_running_loop().create_future()
+        command = ask_command("mine", make_ask_options(None, None, None))
+        pending = PendingCommand(command, future)
+        campaign.committer.submit(pending, urgent=False)
+        await future
+
+    settled = threading.Event()
+    monkeypatch.setattr(store, "settle", lambda: (SQLiteStore.settle(store), settled.set()))
+    asyncio.run(ask())
+    assert settled.wait(10)
+    left = left_by_kill(path, "")
+    assert [row.held for row in left.campaign_rows()] == [100_000]
+    left.close()
+    campaign.committer.close()
+
+
+def test_13_6_a_ping_copies_the_log_into_the_file(path, store):
+    create(store)
+    last = add(store, count=3)
+    store.ping()
+    left = left_by_kill(path, "")
+    assert verify(left, "ads") == last
+    left.close()
+
+
+OVERWRITE = """
+import shutil, sys
+shutil.copy(sys.argv[1] + ".copy", sys.argv[1])
+"""
+BACK_UP_INTO = """
+import apsw, sys
+old, now = apsw.Connection(sys.argv[1] + ".copy"), apsw.Connection(sys.argv[1])
+with now.backup("main", old, "main") as pages:
+    pages.step(-1)
+now.close()
+"""
+
+
+@pytest.mark.parametrize("program", [OVERWRITE, BACK_UP_INTO], ids=["overwritten", "backup"])
+def test_13_5_a_file_set_back_under_a_running_process_is_unreconciled(path, store, program):
+    campaign = Campaign("llm", "1", {"a": "0.1"}, storage=store)
+    twin = Campaign("llm", storage=store)
+    for n in range(10):
+        if n == 2:
+            store.settle()
+            shutil.copy(path, f"{path}.copy")
+        campaign.tell(campaign.ask(), cost="0.1", reward=1.0)
+    assert twin.spent == 1
+    store.settle()
+    in_other_process(program, path)
+    for one in (campaign, twin):  # each has a state of its own in memory
+        with pytest.raises(NotActive, match="reconcile"):
+            one.ask()
+        assert (one.state, str(one.spent)) == ("unreconciled", "0.200000")
+    assert [e.kind for e in campaign.events()].count("restored") == 1
+    campaign.reconcile("0.8")
+    assert (twin.state, str(twin.available)) == ("exhausted", "0.000000")
+    campaign.verify()
+
+
+def test_13_7_a_ledger_with_two_names_is_refused(path, tmp_path):
+    SQLiteStore(path).close()
+    os.link(path, tmp_path / "other.db")
+    for name in (path, tmp_path / "other.db"):
+        with pytest.raises(StorageInUse, match=r"2 names \(hard links\).*remove the other names"):
+            SQLiteStore(name)
+        with pytest.raises(StorageInUse, match="hard links"), claim_ledger(name):
+            pass
+    (tmp_path / "other.db").unlink()
+    SQLiteStore(path).close()
+
+
+def test_13_7_a_ledger_that_is_a_mount_point_is_refused(path, tmp_path, monkeypatch):
+    SQLiteStore(path).close()
+    mounts = tmp_path / "mountinfo"
+    line = "36 35 98:0 /host.db {} rw,noatime shared:1 - ext4 /dev/sda rw\n"
+    real = path.resolve()
+    monkeypatch.setattr("bursar.ledger.locks._MOUNTS", mounts)
+    mounts.write_text(line.format("/") + line.format(str(real).replace(" ", r"\040")))
+    with pytest.raises(StorageInUse, match=r"is a mount point.*mount its folder"):
+        SQLiteStore(path)
+    mounts.write_text(line.format("/") + line.format(real.parent))
+    SQLiteStore(path).close()
+
+
+BIND = """
+import sys
+from bursar.errors import StorageInUse
+from bursar.ledger.sqlite import SQLiteStore
+try:
+    SQLiteStore(sys.argv[1])
+except StorageInUse as error:
+    print(error)
+"""
+
+
+def test_13_7_a_bind_mounted_ledger_is_refused(path, tmp_path):
+    SQLiteStore(path).close()
+    other = tmp_path / "other.db"
+    other.touch()
+    script = 'mount --bind "$1" "$2" || exit 77; exec "$3" -c "$4" "$2"'
+    words = ["unshare", "--mount", "sh", "-c", script, "sh", path, other, sys.executable, BIND]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    except FileNotFoundError:
+        pytest.skip("no unshare on this system")
+    if done.returncode in (1, 77) and "is a mount point" not in done.stdout:
+        pytest.skip(f"this user may not mount: {done.stderr.strip()}")
+    assert "is a mount point" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o660])
+def test_13_low_lock_files_have_the_mode_of_the_ledger(path, mode):
+    before = os.umask(0o022)
+    try:
+        SQLiteStore(path).close()
+        path.chmod(mode)
+        for name in ("lock", "turn", "serve"):  # as older versions made them
+            Path(f"{path}-{name}").touch()
+            Path(f"{path}-{name}").chmod(0o644)
+        SQLiteStore(path).close()
+        with claim_ledger(path):
+            modes = {one.name: one.stat().st_mode & 0o777 for one in path.parent.glob("*.db-*")}
+        assert modes == dict.fromkeys(modes, mode)
+        assert len(modes) == 3
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgres//ada:secret@db/spend",
+        "postgresq://ada:secret@db/spend",
+        "postgresql:ada:secret@db/spend",
+        "postgresql:/ada:secret@db/spend",
+        "sqlite:ada:secret@db",
+        "ada:secret@db:5432/spend",
+        "mysql://ada:se/c@ret:secret@db/spend",
+        "postgresq://db/spend?user=ada&password=secret",
+        "host=db password=secret",
+        "postgresql://ada:%secret@db/spend",
+        "postgresql://ada:12/secret@db/spend",
+        "postgresql://ada:1@secret@db/spend",
+        "postgresql://ada:secret",
+        "postgresql://ada:x@db/spend?secret=1",
+        "postgresql://ada:secret@127.0.0.1:1/spend",
+    ],
+)
+def test_13_low_no_message_shows_the_password_of_a_url(url):
+    pytest.importorskip("psycopg")
+    with pytest.raises((InvalidInput, StorageUnavailable)) as caught:
+        open_store(url)
+    error: BaseException | None = caught.value
+    assert "secret" not in str(error)
+    done = subprocess.run(
+        [sys.executable, "-m", "bursar", "campaign", "list", "--storage", url],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "secret" not in done.stdout + done.stderr
 
 
 # power cuts and failing disks

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import httpx2
+import psycopg
 from extent import extent
 from postgres_server import database, postgres
 from service_app import Api, eventually, free_port
@@ -114,6 +115,40 @@ def test_what_postgresql_cannot_look_for_is_not_there_and_harms_nobody(database:
         results = api.post("/v1/outcomes:batch", {"outcomes": outcomes}).json()["results"]
         assert [one["status"] for one in results] == [404, 404, 404, 200]
     service.close()
+
+
+def test_13_5_a_service_whose_database_was_set_back_grants_nothing(database: str) -> None:
+    service = Service(database, ServiceConfig(allowed_hosts=("testserver",)))
+    _, token = service.keys.create(SCOPES)
+    with TestClient(create_app(service), raise_server_exceptions=False) as client:
+        api = Api(client, service, token)
+        api.make(budget="1", arms=[{"key": "a", "max_cost": "0.2"}])
+        for n in range(5):
+            if n == 1:
+                execute(database, "CREATE TABLE c AS TABLE bursar.campaign")
+                execute(database, "CREATE TABLE e AS TABLE bursar.event")
+            asked = api.ask()
+            outcome = {"cost": "0.2", "reward": 1}
+            assert api.post(f"/v1/decisions/{asked['id']}/outcome", outcome).status_code == 200
+        assert len(api.get("/v1/campaigns/llm/series").json()) > 0
+        execute(database, "TRUNCATE bursar.campaign, bursar.event")
+        execute(database, "INSERT INTO bursar.event TABLE e")
+        execute(database, "INSERT INTO bursar.campaign OVERRIDING SYSTEM VALUE TABLE c")
+        for _ in range(3):
+            refused = api.post("/v1/campaigns/llm/decisions", {})
+            assert (refused.status_code, refused.json()["code"]) == (409, "not-active")
+        state = api.get("/v1/campaigns/llm/state").json()
+        assert (state["state"], state["spent"]) == ("unreconciled", "0.200000")
+        done = api.post("/v1/campaigns/llm:reconcile", {"gap": "0.6"})
+        assert done.status_code == 200, done.text
+        api.ask()
+        assert service.series.get("llm").totals.spent == 800_000
+    service.close()
+
+
+def execute(url: str, statement: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement.encode())
 
 
 def test_what_one_process_granted_the_other_settles(database: str) -> None:

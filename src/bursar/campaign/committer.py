@@ -41,6 +41,7 @@ _LOG = logging.getLogger("bursar.campaign")
 QUEUE_LIMIT = 4096  # commands that may wait
 SNAPSHOT_EVERY = 10_000  # events between snapshots
 IDLE_SECONDS = 30.0  # without a command, after which the worker thread ends
+_SETTLE_SECONDS = 1.0  # without a command, after which the store may do what it put off
 _BATCH = 256  # commands that share a commit
 
 
@@ -80,6 +81,7 @@ class Committer:
         self.failed_commits = 0  # since the last one that succeeded
         self.failed_snapshots = 0  # since the process started
         self._state: State | None = None
+        self._generation = 0  # of the log that the state is the fold of
         self._snapshot_at = 0
         self._lock = threading.Lock()  # held while commands run and are committed
         self._urgent: deque[PendingCommand] = deque()
@@ -182,15 +184,28 @@ class Committer:
     def _worker_has_work(self) -> bool:
         """Wait for commands; return False when the worker should end."""
         with self._gate:
+            settled = False
             while not len(self):
                 self._worker_waits = not self._closed
-                if self._closed or not self._gate.wait(IDLE_SECONDS):
-                    if len(self):
-                        continue
+                seconds = IDLE_SECONDS if settled else min(_SETTLE_SECONDS, IDLE_SECONDS)
+                if (not self._closed and self._gate.wait(seconds)) or len(self):
+                    continue
+                if self._closed or settled:
                     self._worker_waits, self._worker = False, None
                     return False
+                settled = True
+                self._settle()
             self._worker_waits = False
             return True
+
+    def _settle(self) -> None:
+        """Let the store settle, without the gate: commands may be submitted meanwhile."""
+        self._gate.release()
+        try:
+            with suppress(BursarError):  # commands will be told what is wrong with it
+                self.store.settle()
+        finally:
+            self._gate.acquire()
 
     def _wake_worker(self) -> None:
         with self._gate:
@@ -253,7 +268,7 @@ class Committer:
 
     def _begin(self, writer: LogWriter) -> Transaction:
         state = self._state
-        if state is None or state.seq != writer.seq:
+        if state is None or state.seq != writer.seq or self._generation != writer.generation:
             state = self._catch_up(writer)
         wall = self.clock.wall()
         if wall < state.ts:  # it was set back, or another host is ahead
@@ -291,7 +306,8 @@ class Committer:
     def _catch_up(self, writer: LogWriter) -> State:
         """Return the state at the head of the log: from memory, a snapshot, or the first event."""
         head, state = writer.head, self._state
-        if state is None or state.seq > head.seq:
+        if state is None or state.seq > head.seq or self._generation != writer.generation:
+            self._state, self._generation = None, writer.generation
             state = self._load(writer)
         if state.seq < head.seq:
             for event in writer.events_after(state.seq):

@@ -11,7 +11,7 @@ from bursar.campaign.config import Config
 from bursar.campaign.events import CREATED
 from bursar.campaign.state import State
 from bursar.errors import CampaignExists, InvalidInput, suggest
-from bursar.formatting import join_words
+from bursar.formatting import hide_password, join_words
 from bursar.ledger import Event, MemoryStore, Store
 from bursar.money import Amount, Coin
 from bursar.validation import check_name, check_text
@@ -35,8 +35,8 @@ def open_store(storage: str | Store) -> Store:
 
         return PostgresStore(storage)
     raise InvalidInput(
-        f"storage must be 'memory', 'sqlite:///file.db' or 'postgresql://…', got {storage!r}"
-        f"{suggest(kind, _KINDS)}"
+        "storage must be 'memory', 'sqlite:///file.db' or 'postgresql://…', got"
+        f" {hide_password(storage)!r}{suggest(kind, _KINDS)}"
     )
 
 

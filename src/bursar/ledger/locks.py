@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from weakref import WeakSet
 
 from bursar.errors import CorruptLedger, InvalidInput, StorageInUse, StorageUnavailable
+from bursar.formatting import hide_password
 
 _FEW, _MANY = 5e-5, 1e-3  # seconds between attempts: during a usual transaction, and later
 _USUAL = 500  # attempts
@@ -47,9 +48,9 @@ class FairLock:
         self._path = path
         self._deadline = deadline
         self._turn = self._lock = -1
-        self._turn = _open_lock_file(f"{path}-turn")
+        self._turn = _open_lock_file(path, "turn")
         try:
-            self._lock = _open_lock_file(f"{path}-lock")
+            self._lock = _open_lock_file(path, "lock")
         except OSError:
             self.close()
             raise
@@ -96,10 +97,10 @@ def claim_ledger(path: Path) -> Iterator[None]:
     campaign show`` need no claim: they take turns with the service.
     """
     path = check_location(path)
-    name = f"{path}-serve"
     with ExitStack() as stack:
         try:
-            file = stack.enter_context(os.fdopen(_open_lock_file(name), "r+b", buffering=0))
+            lock = _open_lock_file(path, "serve")
+            file = stack.enter_context(os.fdopen(lock, "r+b", buffering=0))
             fcntl.flock(file, _NOW)
             file.truncate(0)
             file.write(str(os.getpid()).encode())
@@ -110,12 +111,20 @@ def claim_ledger(path: Path) -> Iterator[None]:
                 " stop that process, or use postgresql:// for several"
             ) from None
         except OSError as error:
+            name = f"{path}-serve"
             raise StorageUnavailable(f"cannot write {name!r}: {error.strerror}") from error
         yield
 
 
-def _open_lock_file(path: str) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+def _open_lock_file(ledger: Path, name: str) -> int:
+    """Open a lock file beside a ledger; who may not read the ledger must not lock it either."""
+    wanted = ledger.stat().st_mode & 0o666 if ledger.exists() else 0o600
+    file = os.open(f"{ledger}-{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, wanted)
+    found = os.fstat(file)
+    # a umask, or an older bursar, may have made it another; only its owner can change that
+    if found.st_mode & 0o777 != wanted and found.st_uid == os.geteuid():
+        os.fchmod(file, wanted)
+    return file
 
 
 class ForkGuard(Protocol):
@@ -166,9 +175,11 @@ def ledger_path(url: str | os.PathLike[str]) -> Path:
     if text.startswith(_SCHEME):
         text = unquote(text.removeprefix(_SCHEME))
     elif re.match(r"[a-z]+:", text):
-        raise InvalidInput(f"the URL of an SQLite ledger is sqlite:///file.db, got {text!r}")
+        shown = hide_password(text)
+        raise InvalidInput(f"the URL of an SQLite ledger is sqlite:///file.db, got {shown!r}")
     if not text or text.startswith(":") or "\0" in text or "?" in text:
-        raise InvalidInput(f"an SQLite ledger needs the name of a file, got {os.fspath(url)!r}")
+        shown = hide_password(os.fspath(url))
+        raise InvalidInput(f"an SQLite ledger needs the name of a file, got {shown!r}")
     return Path(text)
 
 
@@ -181,6 +192,7 @@ def check_location(path: Path) -> Path:
         raise StorageUnavailable(f"{str(path)!r} is not a file; choose another name")
     if path.exists() and 0 < path.stat().st_size < _SMALLEST:  # SQLite would overwrite it
         raise CorruptLedger(f"{str(path)!r} is not a complete SQLite file; restore a backup")
+    _check_names(path)
     kind = file_system_of(path.parent)
     if _NETWORK.fullmatch(kind):
         raise StorageInUse(
@@ -193,6 +205,31 @@ def check_location(path: Path) -> Path:
     return path
 
 
+def _check_names(path: Path) -> None:
+    """Refuse a ledger with two names: locks and the write-ahead log go by the name.
+
+    Two programs that open one file by different names do not see each other.
+    """
+    if not path.exists():
+        return
+    found = path.stat()
+    if found.st_nlink > 1:
+        raise StorageInUse(
+            f"{str(path)!r} has {found.st_nlink} names (hard links), and programs that use"
+            " different names would not see each other; remove the other names"
+            f" (find them with: find / -xdev -inum {found.st_ino}), or use a copy"
+        )
+    if _MOUNTS.exists():  # a bind mount has the device of its source, so the device does not tell
+        mounted = any(point == str(path) for point, _ in _list_mounts())
+    else:
+        mounted = found.st_dev != path.parent.stat().st_dev
+    if mounted:
+        raise StorageInUse(
+            f"{str(path)!r} is a mount point, so programs outside of the mount use another name"
+            f" and do not see this one; mount its folder {str(path.parent)!r} instead of the file"
+        )
+
+
 def file_system_of(folder: Path, mounts: str | None = None) -> str:
     """Return the kind of file system of a real folder, or ``""`` if it is not known.
 
@@ -202,15 +239,20 @@ def file_system_of(folder: Path, mounts: str | None = None) -> str:
     >>> file_system_of(Path("/mnt/x/y"), f"{root}{chr(10)}{share}")
     'nfs4'
     """
-    if mounts is None:
-        mounts = _MOUNTS.read_text(errors="surrogateescape") if _MOUNTS.exists() else ""
     best, kind = -1, ""
-    for line in mounts.splitlines():
-        before, dash, after = line.partition(" - ")
-        if not dash:
-            continue
-        point = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), before.split(" ")[4])
+    for point, found in _list_mounts(mounts):
         # a later mount on the same point hides the earlier one
         if folder.is_relative_to(point) and len(point) >= best:
-            best, kind = len(point), after.split(" ")[0]
+            best, kind = len(point), found
     return kind
+
+
+def _list_mounts(mounts: str | None = None) -> Iterator[tuple[str, str]]:
+    """Yield mount points with their kind of file system, in the order in which they were made."""
+    if mounts is None:
+        mounts = _MOUNTS.read_text(errors="surrogateescape") if _MOUNTS.exists() else ""
+    for line in mounts.splitlines():
+        before, dash, after = line.partition(" - ")
+        if dash:
+            point = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), before.split(" ")[4])
+            yield point, after.split(" ")[0]

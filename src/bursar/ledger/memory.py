@@ -96,6 +96,8 @@ class MemoryStore(Store):
 class _Log:
     """The log of one campaign, which is its own writer: nothing in memory needs a commit."""
 
+    generation = 0
+
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.events: list[Event] = []

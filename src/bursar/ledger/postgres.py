@@ -21,7 +21,7 @@ import secrets
 import threading
 import time
 import weakref
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +35,7 @@ from bursar.errors import (
     StorageInUse,
     StorageUnavailable,
 )
+from bursar.formatting import hide_password
 from bursar.ledger.chain import Written, chain_events, hash_snapshot, refused_totals
 from bursar.ledger.event import Event, decode_events
 from bursar.ledger.locks import register_fork_guard
@@ -43,6 +44,7 @@ from bursar.ledger.sql import (
     EVENTS_AFTER,
     POSTGRES_STEPS,
     Row,
+    SeenLog,
     SQLStore,
     SQLWriter,
     bad_text,
@@ -84,14 +86,23 @@ _TOO_LARGE = 2**63
 _BEGIN: Statement = ("BEGIN", ())
 _COMMIT: Statement = ("COMMIT", ())
 _ROLLBACK: Statement = ("ROLLBACK", ())
-_LOCK = "SELECT id, seq, ts, hash FROM bursar.campaign WHERE name = $1 FOR UPDATE"
+# The last column: whether the row was written by one of our transactions, which note their number.
+# Tables that were loaded from a dump, or changed by hand, have rows of other transactions.
+_LOCK = (
+    "SELECT id, seq, ts, hash, coalesce(xmin::text = (written % 4294967296)::text, true)"
+    " FROM bursar.campaign WHERE name = $1 FOR UPDATE"
+)
+_HEADS = "SELECT name, seq, hash FROM bursar.campaign"
+_LOADING = "SELECT set_config('idle_in_transaction_session_timeout', '60s', true)"
 _HASH_AT = (
     "SELECT hash FROM bursar.event"
     " WHERE campaign = (SELECT id FROM bursar.campaign WHERE name = $1) AND seq = $2"
 )
 _CREATE = """
-WITH made AS (INSERT INTO bursar.campaign(name, state, budget, spent, held, seq, ts, hash)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $11) ON CONFLICT (name) DO NOTHING RETURNING id)
+WITH made AS (INSERT INTO bursar.campaign(
+    name, state, budget, spent, held, seq, ts, hash, written)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $11, txid_current())
+    ON CONFLICT (name) DO NOTHING RETURNING id)
 INSERT INTO bursar.event(campaign, seq, ts, kind, decision, body, hash)
 SELECT id, $6, $7, $8, $9, $10, $11 FROM made
 """
@@ -100,7 +111,7 @@ SELECT id, $6, $7, $8, $9, $10, $11 FROM made
 _APPEND = """
 WITH moved AS (
     UPDATE bursar.campaign SET state = $1, budget = $2, spent = $3, held = $4, seq = $6, ts = $7,
-        hash = $8
+        hash = $8, written = txid_current()
     WHERE id = $9 AND seq = $10 AND (NOT $5 OR $3 + $4 <= $2) RETURNING id)
 INSERT INTO bursar.event(campaign, seq, ts, kind, decision, body, hash)
 SELECT moved.id, e.* FROM moved, unnest(
@@ -139,12 +150,12 @@ _DEFAULTS = {
     "keepalives_count": "3", "tcp_user_timeout": "10000",
 }  # fmt: skip
 # Plans are made once, while tables may still be empty, so they must not be those of empty tables.
-# A client that stops inside a transaction must not block the others for ever.
+# A client that stops inside a transaction must not block the others: they wait longer than it may.
 _SETTINGS = """
 SET synchronous_commit = on; SET default_transaction_isolation = 'read committed';
 SET client_encoding = 'UTF8'; SET search_path = bursar; SET statement_timeout = 0;
 SET plan_cache_mode = 'force_generic_plan'; SET enable_seqscan = off;
-SET idle_in_transaction_session_timeout = '30s';
+SET idle_in_transaction_session_timeout = '4s';
 SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3
 """
 
@@ -160,11 +171,13 @@ class PostgresStore(SQLStore):
     def __init__(self, url: str, *, deadline: float = 10.0) -> None:
         if not url.startswith(("postgresql://", "postgres://")):
             raise InvalidInput(
-                f"the URL of a PostgreSQL ledger is postgresql://host/database, got {url!r}"
+                "the URL of a PostgreSQL ledger is postgresql://host/database, got"
+                f" {hide_password(url)!r}"
             )
         self.url = describe_url(url)
         self.location = repr(self.url)
         self.seen: dict[str, LastSeen] = {}
+        self.generations: Counter[str] = Counter()  # how often a log was set back
         self._deadline = deadline
         given = conninfo_to_dict(url)
         wanted = {"connect_timeout": str(max(2, round(deadline))), **_DEFAULTS, **given}
@@ -193,6 +206,16 @@ class PostgresStore(SQLStore):
         self.put_back(connection)
         if not created:
             raise existing_campaign(name)
+
+    def ping(self) -> None:
+        """Write the time, and look for logs that were set back: idle processes notice it, too."""
+        super().ping()
+        heads = {name: seen.head for name, seen in list(self.seen.items())}
+        for name, seq, hash in self.read_rows(_HEADS) if heads else ():
+            head = heads.get(name)
+            if head and (seq < head.seq or (seq == head.seq and hash != head.hash)):
+                with contextlib.suppress(StorageInUse), self.open_writer(name):
+                    pass  # records it
 
     def open_writer(self, name: str) -> PostgresWriter:
         """Return a writer for a campaign; its ``with`` block is one transaction."""
@@ -372,10 +395,14 @@ class PostgresWriter(SQLWriter):
     def __enter__(self) -> PostgresWriter:
         self._store.lock_campaign(self._name)
         try:
-            self._begin(self._store.seen.get(self._name))
+            while self._begin(self._store.seen.get(self._name)):
+                self._commit()  # that it was set back, whatever becomes of this transaction
+                self._put_back()
+                self._new = []
         except BaseException:
             self._end()
             raise
+        self.generation = self._store.generations[self._name]
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -422,6 +449,7 @@ class PostgresWriter(SQLWriter):
             self.head = LogHead(last.seq, last.ts, hash)
 
     def load_snapshot(self, before: int = LAST) -> tuple[int, bytes] | None:
+        self._rows(_LOADING)  # a long log may be read next, and nothing sent meanwhile
         new, kept = self._snapshot, super().load_snapshot(before)
         if new is None or new[0] >= before or (kept is not None and kept[0] > new[0]):
             return kept
@@ -432,7 +460,8 @@ class PostgresWriter(SQLWriter):
         self._surplus = self._find_surplus(seq, content)
         self._snapshot = seq, content
 
-    def _begin(self, seen: LastSeen | None) -> None:
+    def _begin(self, seen: LastSeen | None) -> bool:
+        """Lock the campaign; return whether it was set back and that is yet to be committed."""
         statements: list[Statement] = [_BEGIN, (_LOCK, [self._name])]
         if seen is not None and seen.others:
             # a statement of its own: it must see what was committed during the wait for the lock
@@ -440,24 +469,27 @@ class PostgresWriter(SQLWriter):
         self._connection, [_, locked, *tail] = self._store.begin(*statements)
         row = locked.fetchone()
         if row is None:
-            self._store.seen.pop(self._name, None)
             raise unknown_campaign(self._name, self._store.location)
-        self._campaign, *head = row
+        self._campaign, *head, ours = row
         self.head = self._base = LogHead(*head)
-        if seen is None:
+        before = None if seen is None else SeenLog(seen.campaign, seen.head)
+        if seen is None or before is None:
             self._store.seen[self._name] = LastSeen(self._campaign, self.head)
-        elif (self._campaign, self.head) != (seen.campaign, seen.head):
-            rows = self._store.fetch(tail[0]) if tail else self._rows(EVENTS_AFTER, *seen.since)
-            if not rows or rows[0][5] != seen.head.hash:  # not the event that was seen last
-                # raised once: who loads the campaign again may go on
-                del self._store.seen[self._name]
-                raise StorageUnavailable(
-                    f"{self._store.location} was restored from a backup; load {self._name!r} again"
-                )
-            self._tail = decode_events(rows[1:])
-            seen.head, seen.others = self.head, 100
-        else:
+        elif before == (self._campaign, self.head):
             seen.others = max(0, seen.others - 1)
+        else:
+            rows = self._store.fetch(tail[0]) if tail else self._rows(EVENTS_AFTER, *seen.since)
+            if self._campaign == seen.campaign and rows and rows[0][5] == seen.head.hash:
+                self._tail = decode_events(rows[1:])
+                seen.head, seen.others = self.head, 100
+            else:  # it does not have the event that was seen last
+                self._store.generations[self._name] += 1
+                ours = ours and self._is_marked(before)
+                if ours:
+                    self._store.seen[self._name] = LastSeen(self._campaign, self.head)
+        if not ours:
+            self._mark_restored(self._name, before)
+        return not ours
 
     def _commit(self) -> None:
         connection = self._require_connection()
@@ -482,7 +514,8 @@ class PostgresWriter(SQLWriter):
                 )
             if self._new and done[0].rowcount != len(self._new):
                 raise refused_totals(self._totals, "the log has moved on")
-        self._store.seen[self._name].head = self.head
+        seen = self._store.seen.setdefault(self._name, LastSeen(self._campaign, self.head))
+        seen.campaign, seen.head = self._campaign, self.head
 
     def _append_values(self) -> list[Any]:
         events = [event for event, _, _ in self._new]
@@ -663,12 +696,20 @@ def describe_url(url: str) -> str:
     >>> describe_url("postgresql://ada:secret@db.example:5433/spend?sslmode=require")
     'postgresql://ada@db.example:5433/spend'
     """
+    authority, _, path = url.partition("://")[2].partition("/")
     try:
         parts = conninfo_to_dict(url)
-    except psycopg.Error as error:
-        raise StorageUnavailable(
-            f"the URL of the PostgreSQL ledger cannot be parsed: {format_error(error)}"
-        ) from None
+        port = str(parts.get("port") or "").replace(",", "")
+        parsed = authority.count("@") <= 1 and "@" not in path.partition("?")[0]
+        parsed = parsed and (not port or port.isdigit())
+    except psycopg.Error:
+        parsed = False
+    if not parsed:  # libpq would quote what it cannot parse, which may be a part of the password
+        raise InvalidInput(
+            "the URL of the PostgreSQL ledger cannot be parsed; write it as"
+            " postgresql://user:password@host:5432/database, and the characters / @ % : of a"
+            " password as %2F %40 %25 %3A"
+        )
     user = f"{parts['user']}@" if parts.get("user") else ""
     port = f":{parts['port']}" if parts.get("port") else ""
     return f"postgresql://{user}{parts.get('host', '')}{port}/{parts.get('dbname', '')}"

@@ -10,20 +10,29 @@ touching an index.
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from bursar.errors import CorruptLedger, NewerSchema, StorageUnavailable
 from bursar.ledger.chain import hash_snapshot
-from bursar.ledger.event import GENESIS, Event, decode_event, decode_events, unreadable_event
+from bursar.ledger.event import (
+    GENESIS,
+    RESTORED,
+    Event,
+    decode_event,
+    decode_events,
+    unreadable_event,
+)
 from bursar.ledger.store import (
     LAST,
     CampaignRow,
+    CampaignTotals,
     LogHead,
     LogWriter,
     Store,
@@ -31,6 +40,8 @@ from bursar.ledger.store import (
     find_surplus,
     unknown_campaign,
 )
+
+_LOG = logging.getLogger("bursar.ledger")
 
 Row = tuple[Any, ...]
 
@@ -108,6 +119,11 @@ _SNAPSHOT = (
     " ORDER BY seq DESC LIMIT 1"
 )
 _SNAPSHOT_SIZES = "SELECT seq, length(body) FROM snapshot WHERE campaign = $1"
+_HASH = "SELECT hash FROM event WHERE campaign = $1 AND seq = $2"
+_RESTORED = f"SELECT max(ts) FROM event WHERE campaign = $1 AND kind = '{RESTORED}'"
+_TOTALS = "SELECT budget, spent, held FROM campaign WHERE id = $1"
+_DROP_LATER = "DELETE FROM snapshot WHERE campaign = $1 AND seq > $2 RETURNING seq"
+_NEXT_EPOCH = "UPDATE meta SET epoch = epoch + 1 RETURNING epoch"
 _RECORDS = "SELECT id, body FROM paper WHERE kind = $1"
 _RECORD = "SELECT body FROM paper WHERE kind = $1 AND id = $2"
 _INSERT_RECORD = "INSERT INTO paper VALUES ($1, $2, $3) ON CONFLICT (kind, id) DO"
@@ -196,10 +212,18 @@ class SQLStore(Store):
         self.put_record("ping", "", str(time.time_ns()).encode())
 
 
+class SeenLog(NamedTuple):
+    """A log as this process saw it last: the id of its campaign, and its head."""
+
+    campaign: int
+    head: LogHead
+
+
 class SQLWriter(LogWriter):
     """A transaction of a database on the log of one campaign."""
 
     head: LogHead = EMPTY_LOG
+    generation = 0
     _campaign: int  # its id
 
     @abstractmethod
@@ -209,6 +233,35 @@ class SQLWriter(LogWriter):
     @property
     def seq(self) -> int:
         return self.head.seq
+
+    def _has_seen(self, seen: SeenLog) -> bool:
+        """Return whether the log still has the newest event that this process saw."""
+        if self._campaign != seen.campaign:
+            return False
+        return self._rows(_HASH, self._campaign, seen.head.seq) == [(seen.head.hash,)]
+
+    def _is_marked(self, seen: SeenLog) -> bool:
+        """Return whether a restore, or another process, has recorded that the log was set back.
+
+        Times rise along a log, so an event that is later than all that was seen is a new one.
+        """
+        ((newest,),) = self._rows(_RESTORED, self._campaign)
+        return newest is not None and newest > seen.head.ts
+
+    def _mark_restored(self, name: str, seen: SeenLog | None) -> None:
+        """Record that events are missing, as a restore does: nothing is granted any more."""
+        ((epoch,),) = self._rows(_NEXT_EPOCH)
+        self._rows(_DROP_LATER, self._campaign, self.head.seq)  # of events that are no more
+        ((budget, spent, held),) = self._rows(_TOTALS, self._campaign)
+        last = self.head.ts if seen is None else max(self.head.ts, seen.head.ts)
+        now = max(last + 1, time.time_ns() // 1000)
+        event = Event(self.head.seq + 1, now, RESTORED, "", {"epoch": epoch})
+        _LOG.error(
+            "the log of %r was set back to event %d%s; the campaign is unreconciled and grants"
+            " nothing until what was spent since is entered: bursar campaign reconcile",
+            name, self.head.seq, "" if seen is None else f", event {seen.head.seq} was seen before",
+        )  # fmt: skip
+        self.append([event], CampaignTotals("unreconciled", budget, spent, held, granted=False))
 
     def decision_events(self, decision: str) -> list[Event]:
         return decode_events(read_events(self._rows, _OF_DECISION, self._campaign, decision))

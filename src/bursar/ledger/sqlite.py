@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from bursar.ledger.backup import backup
 from bursar.ledger.chain import hash_snapshot
 from bursar.ledger.event import Event, decode_events
 from bursar.ledger.locks import FairLock, check_location, ledger_path, register_fork_guard
-from bursar.ledger.sql import EMPTY_LOG, Row, SQLStore, SQLWriter, bad_text, read_events
+from bursar.ledger.sql import EMPTY_LOG, Row, SeenLog, SQLStore, SQLWriter, bad_text, read_events
 from bursar.ledger.sqlite_connection import (
     WriteAheadLog,
     append_events,
@@ -35,7 +37,7 @@ from bursar.ledger.sqlite_connection import (
 )
 from bursar.ledger.store import CampaignTotals, LogHead, existing_campaign, unknown_campaign
 
-_HEAD = "SELECT id, epoch, seq, ts, hash FROM campaign, meta WHERE name = ?"
+_HEAD = "SELECT id, seq, ts, hash FROM campaign WHERE name = ?"
 _CREATE = (
     "INSERT INTO campaign(name, state, budget, spent, held, seq, ts, hash)"
     " VALUES(?, ?, ?, 0, 0, ?, ?, ?) ON CONFLICT DO NOTHING"
@@ -43,6 +45,9 @@ _CREATE = (
 _AFTER = (
     "SELECT seq, ts, kind, decision, body FROM event WHERE campaign = ? AND seq > ? ORDER BY seq"
 )
+_OLD = 10.0  # seconds after which the log is copied into the file, full or not
+_NO_FILE = (0, 0)
+_WAL, _SHM = 0, 1
 _SAVE_SNAPSHOT = "INSERT OR REPLACE INTO snapshot VALUES(?, ?, ?, ?)"
 _DROP_SNAPSHOT = "DELETE FROM snapshot WHERE campaign = ? AND seq = ?"
 
@@ -65,8 +70,9 @@ class SQLiteStore(SQLStore):
         self.path = check_location(ledger_path(url))
         self.url = f"sqlite:///{self.path}"
         self.location = repr(str(self.path))
-        self.heads: dict[str, tuple[int, LogHead]] = {}  # while no other process writes
-        self.epochs: dict[str, int] = {}  # by campaign: each one raises once after a restore
+        self.heads: dict[str, SeenLog] = {}  # while no other process writes
+        self.seen: dict[str, SeenLog] = {}  # to notice that a log was set back
+        self.generations: Counter[str] = Counter()  # how often that was
         self._deadline = deadline
         self._vfs = vfs
         self._state = "open"
@@ -77,7 +83,11 @@ class SQLiteStore(SQLStore):
         self._lock: FairLock | None = None
         self._writer: apsw.Connection | None = None
         self._reader: apsw.Connection | None = None
-        self._inode = 0  # of the file they opened; 0 before the first time
+        self._file = _NO_FILE  # that they opened
+        self._beside = [f"{self.path}-wal", f"{self.path}-shm"]
+        self._opened: list[tuple[int, int]] | None = None  # of these files, while they are open
+        self._written = (0, 0)  # time of its last change, and size: changed by checkpoints only
+        self._due = 0.0  # time of the next checkpoint
         self._data_version = -1  # of the file when the heads were read
         self._failed = False  # whether the last transaction failed
         self._paused = False  # whether a fork is under way
@@ -92,6 +102,23 @@ class SQLiteStore(SQLStore):
                 raise existing_campaign(name)
             campaign = connection.last_insert_rowid()
             append_events(connection, campaign, EMPTY_LOG, [first], totals)
+        with contextlib.suppress(BursarError):  # it was created, and the next one tries again
+            self.settle()
+
+    def ping(self) -> None:
+        """Write the time, and copy the log into the file, which must be possible, too."""
+        super().ping()
+        self.settle()
+
+    def settle(self) -> None:
+        """Copy the log into the file, so that an idle ledger does not depend on its log."""
+        self.acquire()
+        try:
+            self._checkpoint()
+        except apsw.Error as error:
+            raise sqlite_error(self.path, self.fail(error)) from error
+        finally:
+            self.release()
 
     def open_writer(self, name: str) -> SQLiteWriter:
         """Return a writer for a campaign; its ``with`` block is one transaction."""
@@ -145,6 +172,7 @@ class SQLiteStore(SQLStore):
         try:
             self._writer.execute("COMMIT")
             self._data_version = self._writer.data_version()
+            self._check_files(_WAL)  # what went to a log without a name is not acknowledged
         except BaseException as error:  # whether it was committed is on the disk
             raise self.fail(error) from error
 
@@ -161,7 +189,9 @@ class SQLiteStore(SQLStore):
         disconnect(self._writer)
         self._writer = None
         self._failed = True
-        return sqlite_error(self.path, error) if isinstance(error, apsw.Error) else error
+        if self._reader is None:
+            self._opened = None  # with no file open, other processes may delete those beside it
+        return sqlite_error(self.path, error) if isinstance(error, apsw.Error | OSError) else error
 
     def acquire(self) -> apsw.Connection:
         """Wait for the file, then return the connection that writes, until release()."""
@@ -206,7 +236,9 @@ class SQLiteStore(SQLStore):
         with self._reading:
             try:
                 self._check_state()
-                self._check_inode()
+                self._check_file()
+                if self._opened not in (None, [_identify(one) for one in self._beside]):
+                    raise self._lost_log("the next write finds out what is missing")
                 if self._reader is None:
                     self._reader = connect(self.path, vfs=self._vfs)
                 return self._reader.execute(statement, values).fetchall()
@@ -256,42 +288,89 @@ class SQLiteStore(SQLStore):
             self._state = "forked"
 
     def _prepare_writer(self) -> apsw.Connection:
-        writer = self._writer
-        if writer is None:
-            return self._open_writer()
-        self._check_inode()
-        if self._log.full:
+        if self._file != _NO_FILE:
+            self._check_files(_SHM)  # in which other processes would no longer see our locks
+        if self._writer is None:
+            self._open_writer()
+        elif self._log.full or time.monotonic() >= self._due:
             try:
-                self._log.empty()
+                self._checkpoint()
             except apsw.Error as error:
                 self.fail(error)
                 raise
-        return writer
+        assert self._writer is not None
+        return self._writer
 
-    def _open_writer(self) -> apsw.Connection:
-        if self._inode:
-            self._check_inode()
-        writer = connect_writer(self.path, create=not self._inode, vfs=self._vfs)
+    def _open_writer(self) -> None:
+        writer = connect_writer(self.path, create=self._file == _NO_FILE, vfs=self._vfs)
         try:
             self._log = WriteAheadLog(writer)
             migrate(writer, lambda copy: backup(writer, copy))
             # what a killed process wrote can be read before it is on the disk; this puts it there
-            self._log.empty(whole=self._failed)
-            self._inode = self.path.stat().st_ino
+            self._checkpoint(whole=self._failed)
+            self._file = _identify(self.path)
+            self._opened = [_identify(one) for one in self._beside]
         except BaseException:
             disconnect(writer)
             raise
         self._writer, self._failed, self._data_version = writer, False, -1
-        return writer
 
-    def _check_inode(self) -> None:
+    def _checkpoint(self, *, whole: bool = False) -> None:
+        self._log.empty(whole)
+        self._due = time.monotonic() + _OLD
+        found = self.path.stat()
+        self._written = found.st_mtime_ns, found.st_size
+
+    def _check_file(self) -> os.stat_result:
         # what a transaction writes to a file without a name is lost; and the log at this path is
         # not that of the new file, so there is no going on with it
-        if os.stat(self.path).st_ino != self._inode:  # noqa: PTH116  each writer pays for it
+        found = os.stat(self.path)  # noqa: PTH116  each writer pays for it
+        if (found.st_dev, found.st_ino) != self._file:
             raise StorageUnavailable(
                 f"{self.location} was replaced by another file while in use; stop all programs that"
                 " use it, remove the -wal and -shm files, and restore backups with restore"
             )
+        return found
+
+    def _check_files(self, part: int) -> None:
+        """Check that the file and one beside it are those that were opened; only with the lock."""
+        found = self._check_file()
+        written = found.st_mtime_ns, found.st_size
+        if self._opened is not None and _identify(self._beside[part]) != self._opened[part]:
+            saved = self._save_lost_log(written == self._written)
+            with self._reading:
+                self._disconnect()
+            raise self._lost_log(
+                "what it contained was saved in the ledger" if saved else
+                "campaigns that now lack events become unreconciled"
+            )  # fmt: skip
+        if part == _SHM and written != self._written:
+            # another process copied the log into the file; or the file was overwritten, which
+            # SQLite does not notice: read everything again
+            self._written = written
+            self.heads.clear()
+            if self._writer is not None:
+                self._writer.release_memory()
+
+    def _save_lost_log(self, file_unchanged: bool) -> bool:
+        """Copy a log that has lost its name into the file; return whether nothing is lost."""
+        log = Path(self._beside[_WAL])
+        if self._opened is not None and _identify(log) == self._opened[_WAL]:
+            return True  # only the -shm is lost, which is made again from the log
+        if self._writer is None or not file_unchanged or (log.exists() and log.stat().st_size):
+            return False  # others went on without it
+        try:
+            self._checkpoint(whole=True)
+        except apsw.Error:
+            return False
+        return True
+
+    def _lost_log(self, then: str) -> StorageUnavailable:
+        return StorageUnavailable(
+            f"the -wal or -shm file of {self.location} was deleted or replaced while in use;"
+            f" {then}; this call was not acknowledged, so retry it, and leave these files alone"
+            " while any program uses the ledger"
+        )
 
     def _check_state(self) -> None:
         if self._state == "open" and self._pid != os.getpid():
@@ -303,12 +382,25 @@ class SQLiteStore(SQLStore):
         if self._state == "closed":
             raise StorageUnavailable(f"{self.location} was closed; open it again")
 
-    def _close_all(self) -> None:
+    def _disconnect(self) -> None:
         disconnect(self._reader)
         disconnect(self._writer)
+        self._reader = self._writer = self._opened = None
+
+    def _close_all(self) -> None:
+        self._disconnect()
         if self._lock is not None:
             self._lock.close()
-        self._reader = self._writer = self._lock = None
+        self._lock = None
+
+
+def _identify(path: str | Path) -> tuple[int, int]:
+    """Return device and number of a file, which stay when it is only renamed."""
+    try:
+        found = os.stat(path)  # noqa: PTH116  each writer pays for it
+    except FileNotFoundError:
+        return _NO_FILE
+    return found.st_dev, found.st_ino
 
 
 class SQLiteWriter(SQLWriter):
@@ -322,9 +414,16 @@ class SQLiteWriter(SQLWriter):
     def __enter__(self) -> SQLiteWriter:
         self._connection = self._store.begin()
         try:
-            self._campaign, self.head = self._store.heads.get(self._name) or self._read_head()
+            known = self._store.heads.get(self._name)
+            if known is not None:
+                self._campaign, self.head = known
+            elif self._read_head():
+                self.__exit__(None)  # commits it, whatever becomes of this transaction
+                return self.__enter__()
+            self.generation = self._store.generations[self._name]
         except BaseException as error:
-            self.__exit__(type(error))
+            if self._connection is not None:
+                self.__exit__(type(error))
             raise
         return self
 
@@ -335,7 +434,8 @@ class SQLiteWriter(SQLWriter):
                 self._store.roll_back()
             else:
                 self._store.commit()
-                self._store.heads[self._name] = self._campaign, self.head
+                seen = SeenLog(self._campaign, self.head)
+                self._store.heads[self._name] = self._store.seen[self._name] = seen
         finally:
             self._store.release()
 
@@ -356,18 +456,21 @@ class SQLiteWriter(SQLWriter):
             self._rows(_DROP_SNAPSHOT, self._campaign, surplus)
         self._rows(_SAVE_SNAPSHOT, self._campaign, seq, content, hash_snapshot(seq, content))
 
-    def _read_head(self) -> tuple[int, LogHead]:
+    def _read_head(self) -> bool:
+        """Read the head of the log; return whether it was set back, which is recorded then."""
         rows = self._rows(_HEAD, self._name)
         if not rows:
             raise unknown_campaign(self._name, self._store.location)
-        campaign, epoch, *head = rows[0]
-        known = self._store.epochs.get(self._name, epoch)
-        self._store.epochs[self._name] = epoch
-        if known != epoch:  # its numbers may be those of other events: callers must load it again
-            raise StorageUnavailable(
-                f"{self._store.location} was restored from a backup; load {self._name!r} again"
-            )
-        return campaign, LogHead(*head)
+        self._campaign, *head = rows[0]
+        self.head = LogHead(*head)
+        seen = self._store.seen.get(self._name)
+        if seen is None or self._has_seen(seen):
+            return False
+        self._store.generations[self._name] += 1
+        if self._is_marked(seen):
+            return False
+        self._mark_restored(self._name, seen)
+        return True
 
     def _require_connection(self) -> apsw.Connection:
         if self._connection is None:

@@ -87,6 +87,10 @@ class LogWriter(Protocol):
     def seq(self) -> int:
         """Number of the newest event."""
 
+    @property
+    def generation(self) -> int:
+        """A number that changes when the log was set back: its events may be others than before."""
+
     def events_after(self, seq: int) -> list[Event]:
         """Return the events after a number, in order."""
 
@@ -146,6 +150,9 @@ class Store(Protocol):
 
     def ping(self) -> None:
         """Write and commit something small; raise StorageUnavailable if that fails."""
+
+    def settle(self) -> None:
+        """Called when nothing has happened for a while: do what was put off."""
 
     def close(self) -> None:
         """Close files and connections."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -59,23 +60,38 @@ class Series:
     def __init__(self, most: int = MOST) -> None:
         if most < 2:
             raise InvalidInput(f"a series needs 2 buckets or more, got {most!r}")
-        self.most, self.width = most, _FINEST
+        self.most = most
+        self._lock = threading.Lock()
+        self._clear()
+
+    def _clear(self) -> None:
+        self.width = _FINEST
         self.totals = RunningTotals()
         self.coin = Coin()
         self.complete = False
         self.buckets: dict[int, Bucket] = {}
         self.changes: deque[Event] = deque(maxlen=_CHANGES)
-        self._lock = threading.Lock()
+        self._hash = b""  # of the last event that was applied
 
     def advance(self, store: Store, name: str, piece: int = _PIECE) -> bool:
         """Read the next events of the log, a piece at most; return whether the log ended."""
         with self._lock:
             read = 0
-            for event, _ in islice(store.read(name, self.totals.seq), piece):
+            for event, hash in islice(self._read_on(store, name), piece):
                 self.follow(event)
+                self._hash = hash
                 read += 1
             self.complete = read < piece
             return self.complete
+
+    def _read_on(self, store: Store, name: str) -> Iterator[tuple[Event, bytes]]:
+        """Return the events that follow; from the first if the log was set back meanwhile."""
+        if self.totals.seq:
+            events = store.read(name, self.totals.seq - 1)
+            if (last := next(events, None)) is not None and last[1] == self._hash:
+                return events
+            self._clear()
+        return store.read(name)
 
     def follow(self, event: Event) -> None:
         """Apply the next event of the log."""

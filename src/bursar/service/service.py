@@ -463,7 +463,7 @@ class ChangeNotifier:
         seen = 0
         try:
             while not self._closed:
-                if self._seq > seen:
+                if self._seq != seen:
                     seen = self._seq
                     yield seen
                     continue
@@ -497,7 +497,7 @@ class ChangeNotifier:
                     newest = await self._head()
                 except BursarError:
                     newest = self._seq  # the store may be back at the next poll
-                if newest > self._seq:
+                if newest != self._seq:  # lower, too, if the log was set back
                     self._seq = newest
                     self._shared.clear()
                     for watcher in self._watchers:

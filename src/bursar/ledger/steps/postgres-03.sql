@@ -1,0 +1,1 @@
+ALTER TABLE bursar.campaign ADD COLUMN written bigint;
