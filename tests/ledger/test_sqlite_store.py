@@ -746,10 +746,10 @@ def test_13_6_if_others_went_on_without_the_log_the_campaign_is_unreconciled(pat
     in_other_process(
         """
         import sys
-        from bursar import Campaign
-        campaign = Campaign("llm", storage="sqlite:///" + sys.argv[1])
-        campaign.ask()
-        campaign.close()
+        from bursar.ledger.sqlite import SQLiteStore
+        store = SQLiteStore(sys.argv[1])
+        store.ping()
+        store.close()
         """,
         path,
     )

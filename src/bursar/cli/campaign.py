@@ -435,7 +435,7 @@ def _ledger_file(url: str) -> Path:
     if path is None:
         raise InvalidInput(
             "backup and restore work on SQLite files; for PostgreSQL use pg_dump and pg_restore,"
-            " and pause the campaigns until the spending since the backup is known"
+            " then reconcile each campaign with what was spent since the backup"
         )
     return path
 

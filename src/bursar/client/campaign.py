@@ -107,7 +107,7 @@ class CampaignVerbs:
         self._may_not_read = False
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, {self._transport.url!r})"
+        return f"{type(self).__name__}({self.name!r}, {self._transport.address!r})"
 
     def _path(self, *parts: str, verb: str = "") -> str:
         return make_path("campaigns", self.name, *parts, verb=verb)

@@ -79,7 +79,7 @@ class ServiceVerbs(Generic[HTTP, C]):
         self.runner = self._runner_type(transport, retry.sleep)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._transport.url!r})"  # without the key
+        return f"{type(self).__name__}({self._transport.address!r})"  # without the key
 
     def campaign(self, name: str) -> C:
         """Return a campaign; nothing is sent yet."""

@@ -29,7 +29,7 @@ from bursar.errors import (
     StorageUnavailable,
     Unauthenticated,
 )
-from bursar.formatting import pluralize
+from bursar.formatting import hide_password, pluralize
 from bursar.validation import check_positive
 from bursar.version import __version__
 
@@ -190,8 +190,9 @@ def _read_problem(response: httpx2.Response) -> ProblemDetails:
     except ValueError:
         body = None
     if not isinstance(body, dict) or "code" not in body:
+        url = response.request.url.copy_with(userinfo=b"")
         body = {
-            "detail": f"{response.request.method} {response.request.url} answered"
+            "detail": f"{response.request.method} {url} answered"
             f" {status} {response.reason_phrase}".rstrip()
             + " without a reason; is there a bursar service at this address?"
         }
@@ -232,8 +233,10 @@ class Transport:
         self, url: str, key: str | None, timeout: float, retry: Retry, spool: str | Path | None
     ) -> None:
         if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-            raise InvalidInput(f"url must start with 'http://' or 'https://', got {url!r}")
+            shown = hide_password(url) if isinstance(url, str) else url
+            raise InvalidInput(f"url must start with 'http://' or 'https://', got {shown!r}")
         self.url = url.rstrip("/")
+        self.address = hide_password(self.url)  # for messages
         self.timeout = check_positive("timeout", timeout, "10 is the default")
         self.retry = retry
         self.spool = None if spool is None else Spool(Path(spool))
@@ -261,7 +264,7 @@ class Transport:
             try:
                 response = yield self._make_attempt(request, content, max(most, 0.001))
             except _UNSENDABLE as error:
-                raise InvalidInput(f"cannot be sent to {self.url}: {error}") from error
+                raise InvalidInput(f"cannot be sent to {self.address}: {error}") from error
             except (httpx2.TransportError, httpx2.DecodingError) as error:
                 problem = self._describe_failure(request, error, attempts, limit)
                 doubt = problem.error if doubt or not isinstance(error, _UNSENT) else None
@@ -297,8 +300,8 @@ class Transport:
         if not unsent and request.repeatable:
             state += ", and repeating it is safe"
         found = StorageUnavailable(
-            f"no answer from {self.url} after {pluralize(attempts, 'attempt')} within {limit:g} s"
-            f" ({type(error).__name__} {error}".rstrip()
+            f"no answer from {self.address} after {pluralize(attempts, 'attempt')}"
+            f" within {limit:g} s ({type(error).__name__} {error}".rstrip()
             + f"){state}"
         )
         found.__cause__ = error
@@ -311,7 +314,7 @@ class Transport:
             raise
         except (LookupError, TypeError, ValueError) as error:
             raise InvalidData(
-                f"{request.method} {self.url}{request.path} answered in a form that this client"
+                f"{request.method} {self.address}{request.path} answered in a form that this client"
                 f" cannot read ({type(error).__name__}: {error}); is there a bursar service of this"
                 " version?"
             ) from error

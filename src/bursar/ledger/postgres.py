@@ -576,6 +576,21 @@ def _check_totals(totals: CampaignTotals) -> None:
         raise refused_totals(totals, "a grant beyond the budget")
 
 
+class _Pipeline(psycopg.Pipeline):
+    """Ends with a Sync; psycopg's own also asks for a flush.
+
+    By that message PostgreSQL takes the client for busy, and would never end the transaction of one
+    that has stopped.
+    """
+
+    def _exit_gen(self) -> Generator[Any, Any, None]:
+        try:
+            self._enqueue_sync()
+            yield from self._communicate_gen()
+        finally:
+            yield from self._fetch_gen(flush=False)
+
+
 class PostgresConnection(psycopg.Connection[Row]):
     """A connection for one thread at a time, closed by any error."""
 
@@ -589,6 +604,7 @@ class PostgresConnection(psycopg.Connection[Row]):
         After one that fails, the server skips the others.
         """
         try:
+            self._pipeline = _Pipeline(self)
             with self.pipeline():
                 return [self.execute(text, values, binary=True) for text, values in statements]
         except BaseException:

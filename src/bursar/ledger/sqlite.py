@@ -116,7 +116,7 @@ class SQLiteStore(SQLStore):
         try:
             self._checkpoint()
         except apsw.Error as error:
-            raise sqlite_error(self.path, self.fail(error)) from error
+            raise self.fail(error) from error
         finally:
             self.release()
 
@@ -464,7 +464,7 @@ class SQLiteWriter(SQLWriter):
         self._campaign, *head = rows[0]
         self.head = LogHead(*head)
         seen = self._store.seen.get(self._name)
-        if seen is None or self._has_seen(seen):
+        if seen in (None, (self._campaign, self.head)) or self._has_seen(seen):
             return False
         self._store.generations[self._name] += 1
         if self._is_marked(seen):

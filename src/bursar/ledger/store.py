@@ -152,7 +152,8 @@ class Store(Protocol):
         """Write and commit something small; raise StorageUnavailable if that fails."""
 
     def settle(self) -> None:
-        """Called when nothing has happened for a while: do what was put off."""
+        """Do what was put off; called when nothing has happened for a while."""
+        return
 
     def close(self) -> None:
         """Close files and connections."""
