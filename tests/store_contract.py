@@ -315,6 +315,50 @@ def records_are_stored_beside_the_logs(make: Factory) -> None:
     assert add(store) == 2  # and the logs go on
 
 
+def records_are_updated_together_or_not_at_all(make: Factory) -> None:
+    store = make()
+    store.put_record("key", "a", b"1")
+    store.put_record("other", "a", b"9")
+    seen: list[dict[str, bytes]] = []
+
+    def change(records: dict[str, bytes]) -> dict[str, bytes | None]:
+        seen.append(dict(records))
+        return {"a": None, "b": b"\0two", "c": b""}
+
+    store.update_records("key", change)
+    assert seen == [{"a": b"1"}]
+    assert store.records("key") == make().records("key") == {"b": b"\0two", "c": b""}
+    assert store.record("key", "b") == b"\0two"
+    assert store.record("key", "a") is None
+    assert store.record("other", "a") == b"9"
+
+    def fail(records: dict[str, bytes]) -> dict[str, bytes | None]:
+        raise CorruptLedger("on purpose")
+
+    with pytest.raises(CorruptLedger, match="on purpose"):
+        store.update_records("key", fail)
+    store.update_records("key", lambda records: {})
+    assert store.records("key") == {"b": b"\0two", "c": b""}
+    create(store)
+    assert add(store) == 2  # and the logs go on
+
+
+def updates_of_records_do_not_overwrite_each_other(make: Factory) -> None:
+    stores = [make(), make()]
+    stores[0].put_record("count", "n", b"0")
+
+    def count(store: Store) -> None:
+        for _ in range(25):
+            store.update_records("count", lambda old: {"n": str(int(old["n"]) + 1).encode()})
+
+    threads = [threading.Thread(target=count, args=(stores[n % 2],)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60.0)
+    assert stores[0].records("count") == {"n": b"100"}
+
+
 def rows_of_all_campaigns_are_read_together(make: Factory) -> None:
     store = make()
     create(store, "b")
@@ -381,6 +425,8 @@ CONTRACT = [
     a_writer_without_appends_changes_nothing,
     threads_take_turns,
     records_are_stored_beside_the_logs,
+    records_are_updated_together_or_not_at_all,
+    updates_of_records_do_not_overwrite_each_other,
     rows_of_all_campaigns_are_read_together,
 ]
 DURABLE = [

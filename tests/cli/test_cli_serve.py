@@ -13,15 +13,17 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
+from resource import RLIMIT_NOFILE, setrlimit
 
 import pytest
 from postgres_server import database, postgres  # noqa: F401  fixtures
 
 from bursar.campaign import Campaign
 from bursar.cli import server as server_module
-from bursar.cli.server import format_address, open_listener
+from bursar.cli.server import LimitedConnection, format_address, open_listener
 from bursar.errors import InvalidInput
 from bursar.service.keys import SCOPES
 
@@ -32,11 +34,12 @@ TOKEN = re.compile(r"^bursar_[a-z0-9]+_[\w-]{43}$", re.MULTILINE)
 class Server:
     """A service in a process of its own; what it prints is read on the way."""
 
-    def __init__(self, storage, *words, port=0):
+    def __init__(self, storage, *words, port=0, files=None):
+        limit = None if files is None else partial(setrlimit, RLIMIT_NOFILE, (files, files))
         env = {**os.environ, "PYTHONUTF8": "1", "BURSAR_STORAGE": storage}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "bursar", "serve", "--port", str(port), *words],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, preexec_fn=limit,
         )  # fmt: skip
         self.out, self.err = [], []
         self._threads = [
@@ -108,8 +111,8 @@ def serve(tmp_path):
     servers = []
     ledger = f"sqlite:///{tmp_path / 'spend.db'}"
 
-    def start(*words, storage=ledger, port=0):
-        servers.append(Server(storage, *words, port=port))
+    def start(*words, storage=ledger, **options):
+        servers.append(Server(storage, *words, **options))
         return servers[-1]
 
     start.storage = ledger
@@ -373,20 +376,66 @@ def test_a_request_that_never_becomes_whole_is_hung_up_on(monkeypatch):
         def close(self):
             self.closed = True
 
-    class Line:
-        def __init__(self, since):
-            self.reading_since, self.transport = since, Transport()
+    def line(seconds, in_head):
+        one = LimitedConnection.__new__(LimitedConnection)
+        one.reading_since = None if seconds is None else time.monotonic() - seconds
+        one.transport, one._in_head = Transport(), in_head
+        return one
 
     monkeypatch.setattr(server_module, "_SWEEP_SECONDS", 0.01)
-    now = time.monotonic()
-    slow, quick, idle = Line(now - 31), Line(now), Line(None)
+    late = [line(31, False), line(11, True)]
+    fine = [line(11, False), line(1, True), line(None, True)]
 
     async def look():
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(server_module.close_slow_connections({slow, quick, idle}), 0.3)
+            await asyncio.wait_for(server_module.close_slow_connections({*late, *fine}), 0.3)
 
     asyncio.run(look())
-    assert [one.transport.closed for one in (slow, quick, idle)] == [True, False, False]
+    assert [one.transport.closed for one in late + fine] == [True] * 2 + [False] * 3
+
+
+def test_13_low_half_open_requests_do_not_lock_out_others(serve):
+    server = serve(files=128).started()
+    [token] = TOKEN.findall(server.printed)
+    server.call("POST", "/v1/campaigns", NEW, token)
+    with ExitStack() as stack:
+        for n in range(400):
+            line = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            with suppress(OSError):  # it may be closed already
+                line.sendall(b"POST /v1/keys HTTP/1.1\r\nHost: x"[: n % 30])
+            if n % 40 == 0:
+                start = time.monotonic()
+                assert server.get("/v1/campaigns/llm", token)[0] == 200
+                assert time.monotonic() - start < 3
+        for _ in range(5):
+            start = time.monotonic()
+            assert server.get("/readyz")[0] == 200
+            assert server.call("POST", "/v1/campaigns/llm/decisions", {}, token)[0] in (201, 409)
+            assert time.monotonic() - start < 3
+    assert server.stop() == 0
+    assert any("as many as the limit of file descriptors allows" in one for one in server.err)
+
+
+def test_13_low_connections_that_are_in_use_are_not_closed_for_others(serve):
+    """With more streams than connections are allowed, new ones are refused with 503."""
+    server = serve(files=128).started()
+    [token] = TOKEN.findall(server.printed)
+    server.call("POST", "/v1/campaigns", NEW, token)
+    head = (
+        "GET /v1/campaigns/llm/events/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Authorization: Bearer {token}\r\n\r\n"
+    ).encode()
+    answers = []
+    with ExitStack() as stack:
+        for _ in range(80):
+            address = ("127.0.0.1", server.port)
+            line = stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+            with suppress(OSError):
+                line.sendall(head)
+                answers.append(line.recv(12))
+    assert answers[:40] == [b"HTTP/1.1 200"] * 40
+    assert answers[-1] == b"HTTP/1.1 503"
+    assert server.stop() == 0
 
 
 def test_a_long_batch_is_no_long_head(serve):

@@ -442,6 +442,64 @@ def test_pages_need_a_key_and_changes_a_token():
         assert client.get("/").status_code == 303
 
 
+def test_13_low_a_copied_cookie_is_of_no_use_after_the_logout():
+    with (
+        site(require_keys=True) as (service, client),
+        site(service.store, require_keys=True) as (_, there),  # another process of the same store
+    ):
+        _, token = service.keys.create(["read", "admin"])
+        client.post("/login", data={"key": token})
+        copied = {"cookie": "; ".join(f"{k}={v}" for k, v in client.cookies.items())}
+        page = client.get("/")
+        assert page.status_code == there.get("/", headers=copied).status_code == 200
+        assert client.post("/logout", data={"csrf": csrf(page)}).status_code == 303
+        client.cookies.clear()
+        for one in (client, there):
+            assert one.get("/", headers=copied).status_code == 303
+            assert one.get("/v1/campaigns", headers=copied).status_code == 401
+        client.post("/login", data={"key": token})
+        assert client.get("/").status_code == 200
+
+
+def test_13_9_failed_logins_are_limited_apart_from_everything_else():
+    with site(require_keys=True, rate=1.0) as (service, client):
+        _, token = service.keys.create(["read"])
+        wrong = {"key": "bursar_x_" + "y" * 43}
+        codes = [client.post("/login", data=wrong).status_code for _ in range(30)]
+        assert codes[:20] == [401] * 20
+        assert codes[-1] == 429
+        refused = client.post("/login", data=wrong)
+        assert "too many failed logins from your address" in text(refused)
+        assert int(refused.headers["retry-after"]) >= 1
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/login").status_code == 200
+        assert client.post("/login", data={"key": token}).status_code == 303, "a right key enters"
+        assert client.get("/").status_code == 200
+
+
+def test_13_low_a_field_that_comes_twice_is_refused():
+    with site() as (service, client):
+        make_campaign(service.store)
+        form = "id=llm-open&reason=x&reason=y"
+        headers = {"content-type": "application/x-www-form-urlencoded"}
+        answer = client.post("/campaigns/llm/pause", content=form, headers=headers)
+        assert answer.status_code == 422
+        assert "the field &#39;reason&#39; twice" in answer.text
+
+
+def test_13_3_revoking_on_the_page_ends_the_descendants_unless_told_otherwise():
+    with site() as (service, client):
+        keys = service.keys
+        for only, state in (("", "revoked"), ("1", "live")):
+            old, _ = keys.create(["ask"])
+            new, _ = keys.rotate(old.id, 3600)
+            assert "Keep the keys that were rotated from it" in client.get("/keys").text
+            done = client.post("/keys/revoke", data={"id": old.id, "only": only})
+            assert done.status_code == 303
+            assert keys.get(old.id).state() == "revoked"
+            assert keys.get(new.id).state() == state
+
+
 def test_a_reader_sees_no_buttons_and_cannot_change():
     with site(require_keys=True) as (service, client):
         make_campaign(service.store)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import string
+import subprocess
+import sys
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,10 +18,18 @@ from typer.testing import CliRunner
 
 from bursar.campaign.creation import open_store
 from bursar.cli.keys import app as commands
-from bursar.errors import BursarError, InvalidInput
+from bursar.errors import BursarError, Forbidden, InvalidInput, Unauthenticated
 from bursar.ledger import MemoryStore
 from bursar.service.auth import COOKIE, Sessions
-from bursar.service.keys import ANYONE, SCOPES, Key, Keys, new_key, new_key_id
+from bursar.service.keys import (
+    ANYONE,
+    SCOPES,
+    Key,
+    Keys,
+    find_descendants,
+    new_key,
+    new_key_id,
+)
 from bursar.service.keys import new_token as token_of
 
 HOUR = timedelta(hours=1)
@@ -203,6 +215,150 @@ def test_the_first_key_is_made_once_by_one_process(store):
     assert all(key.allows(scope) for scope in SCOPES)
 
 
+# issue 13, point 3: a thief who rotates a stolen key while it is being revoked
+
+THIEF = """
+import sys
+from bursar.campaign.creation import open_store
+from bursar.errors import BursarError
+from bursar.service.keys import Keys
+
+keys, id = Keys(open_store(sys.argv[1])), sys.argv[2]
+print("ready", flush=True)
+try:
+    while True:
+        id = keys.rotate(id, 3600, by=id)[0].id
+except BursarError as error:
+    print(error, flush=True)
+"""
+
+
+def steal(keys, id, tokens):
+    """Rotate a key, and create others with it, until that is refused."""
+    try:
+        while True:
+            _, token = keys.create(["keys"], by=id)
+            tokens.append(token)
+            key, token = keys.rotate(id, 3600, by=id)
+            tokens.append(token)
+            id = key.id
+    except BursarError:
+        return
+
+
+def test_13_3_a_revocation_is_never_undone(store):
+    owner = Keys(store)
+    for _ in range(5):
+        stolen, token = owner.create(["keys"])
+        thieves = [Keys(store), owner, Keys(store)]
+        tokens = [token]
+        threads = [threading.Thread(target=steal, args=(one, stolen.id, tokens)) for one in thieves]
+        for thread in threads:
+            thread.start()
+        while len(tokens) < 8:
+            time.sleep(0.001)
+        owner.revoke(stolen.id)
+        for thread in threads:
+            thread.join(60.0)
+            assert not thread.is_alive()
+        assert {key.state() for key in owner.list_all()} == {"revoked"}
+        assert not any(map(owner.find, tokens))
+        assert not any(map(Keys(store).find, tokens))
+        assert owner.get(stolen.id).revoked is not None
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_13_3_a_revocation_is_not_undone_by_another_process(kind, tmp_path, request):
+    url = f"sqlite:///{tmp_path / 'keys.db'}"
+    if kind == "postgres":
+        url = request.getfixturevalue("database")
+    store = open_store(url)
+    keys = Keys(store)
+    stolen, _ = keys.create(["keys"])
+    words = [sys.executable, "-c", THIEF, url, stolen.id]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as thief:
+        assert thief.stdout.readline() == "ready\n"
+        while len(keys.list_all()) < 4:
+            time.sleep(0.005)
+        ended = keys.revoke_family(stolen.id, by="ada")
+        assert "is revoked" in thief.stdout.readline()
+    assert len(ended) >= 4
+    assert {(key.state(), key.revoked_by) for key in keys.list_all()} == {("revoked", "ada")}
+    store.close()
+
+
+def test_13_3_what_another_process_revoked_is_neither_rotated_nor_restored(store):
+    here, there = Keys(store), Keys(store)
+    key, token = here.create(["ask"])
+    assert here.find(token) == key
+    revoked = there.revoke(key.id, by="ada").revoked
+    with pytest.raises(InvalidInput, match="is revoked; create a new one"):
+        here.rotate(key.id, 3600)
+    assert here.find(token) is None, "a failed change reads the keys again"
+    again = here.revoke(key.id, by="bob")
+    assert (again.revoked, again.revoked_by) == (revoked, "ada")
+    assert len(here.list_all()) == 1
+
+
+def test_13_3_a_revoked_key_manages_nothing_where_it_is_still_trusted(store):
+    here, there = Keys(store), Keys(store)
+    thief, token = here.create(["keys", "read"])
+    victim, _ = here.create(["read"])
+    assert here.find(token) == thief
+    there.revoke(thief.id)
+    assert here.match(token) == thief, "within the minute"
+    for change in (
+        lambda: here.create(["read"], by=thief.id),
+        lambda: here.rotate(victim.id, 0, by=thief.id),
+        lambda: here.revoke(victim.id, by=thief.id),
+    ):
+        with pytest.raises(Unauthenticated, match="is revoked; use another one"):
+            change()
+    assert here.get(victim.id) == victim
+    assert len(here.list_all()) == 2
+
+
+def test_13_3_revoking_a_key_ends_its_descendants(keys):
+    root, _ = keys.create(["keys", "read"])
+    other, other_token = keys.create(["read"], by="ada")
+    second, _ = keys.rotate(root.id, 3600, by="ada")
+    third, token = keys.rotate(second.id, 0, by="ada")
+    made, _ = keys.create(["read"], by=third.id)
+    taken, _ = keys.rotate(other.id, 3600, by=made.id)
+    family = {one.id for one in (root, second, third, made, taken)}
+    assert {one.id for one in find_descendants(root.id, keys.list_all())} == family - {root.id}
+    ended = keys.revoke_family(root.id, by="ada")
+    assert ended[0].id == root.id
+    assert {one.id for one in ended} == family
+    assert keys.find(token) is None
+    assert keys.find(other_token) is not None
+    assert keys.revoke_family(root.id) == [keys.get(root.id)], "nothing is left to end"
+
+
+def test_13_3_only_one_key_is_revoked_if_that_is_wanted(keys):
+    old, old_token = keys.create(["ask"])
+    new, new_token = keys.rotate(old.id, 3600)
+    keys.revoke(old.id, only=True)
+    assert keys.find(old_token) is None
+    assert keys.find(new_token).id == new.id
+    keys.revoke(old.id)
+    assert keys.find(new_token) is None, "later they can be ended, too"
+
+
+def test_13_3_a_limited_key_does_not_end_keys_with_more_rights(keys):
+    soon = datetime.now(UTC) + 2 * HOUR
+    user, _ = keys.create(["keys", "ask"], expires=soon)
+    old, _ = keys.create(["ask"])
+    new, token = keys.rotate(old.id, 3600)  # so that the old one ends before the user does
+    with pytest.raises(Forbidden, match="only=true"):
+        keys.revoke_family(old.id, user.id, user=user)
+    assert keys.find(token) is not None
+    assert keys.get(old.id).revoked is None
+    keys.revoke_family(old.id, user.id, user=user, only=True)
+    assert keys.get(old.id).state() == "revoked"
+    assert keys.get(new.id).state() == "live"
+
+
 COVERS = [
     ({"scopes": SCOPES}, {"scopes": SCOPES}, True),
     ({"scopes": ["keys"]}, {"scopes": ["admin"]}, False),
@@ -270,6 +426,24 @@ def test_a_session_is_its_keys(keys):
     assert other.csrf != found.csrf, "each session has a token of its own"
     keys.revoke(key.id)
     assert Sessions(store, keys).find(value) is None
+
+
+def test_13_low_a_copied_cookie_is_of_no_use_after_the_logout(store, monkeypatch):
+    keys = Keys(store)
+    key, _ = keys.create(["read"])
+    here, there = Sessions(store, keys), Sessions(store, Keys(store))
+    value, other = cookie(here, key), cookie(here, key)
+    session = there.find(value)
+    assert session.key == key
+    assert "Max-Age=0" in here.end(session.id)
+    assert here.find(value) is there.find(value) is None
+    assert there.has_ended(session.id)
+    assert here.find(other) is not None, "another session of the same key goes on"
+    assert len(store.records("ended-session")) == 1
+    later = time.time() + 13 * 3600
+    monkeypatch.setattr("bursar.service.auth.time.time", lambda: later)
+    there.end(there.find(cookie(here, key)).id)
+    assert len(store.records("ended-session")) == 1, "those that are over are forgotten"
 
 
 def test_the_cookie_is_strict():
@@ -351,8 +525,10 @@ def test_commands_make_list_rotate_and_revoke(shell):
     assert made["replaces"] == key.id
     rows = json.loads(shell("list", "--json"))
     assert [row["state"] for row in rows] == ["live", "live"]
-    assert "revoked" in shell("revoke", key.id)
+    assert shell("revoke", key.id, "--only") == f"{key.id} is revoked\n"
     assert [row["state"] for row in json.loads(shell("list", "--json"))] == ["revoked", "live"]
+    assert shell("revoke", key.id) == f"{key.id} is revoked, and with it {made['id']}\n"
+    assert [row["state"] for row in json.loads(shell("list", "--json"))] == ["revoked", "revoked"]
     table = shell("list")
     assert "worker" in table
     assert token not in table + json.dumps(rows)

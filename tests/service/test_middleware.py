@@ -382,6 +382,42 @@ def test_too_many_requests_of_a_key_are_refused_and_others_go_on():
     site.service.close()
 
 
+def test_13_9_the_rate_does_not_throttle_health_checks():
+    site = Site(ServiceConfig(rate=1.0))
+    wrong = {"authorization": "Bearer bursar_x_" + "y" * 43}
+    for headers in ({}, wrong):
+        for path in ("/healthz", "/readyz"):
+            answers = [site.client.get(path, headers=headers).status_code for _ in range(20)]
+            assert answers == [200] * 20
+    answers = [site.client.get("/v1/do/read").status_code for _ in range(20)]
+    assert 429 in answers, "other requests of strangers are"
+    assert site.client.get("/healthz").status_code == 200
+    site.service.close()
+
+
+def test_13_9_wrong_keys_are_limited_apart_from_everything_else():
+    site = Site(ServiceConfig(rate=1.0))
+    right, wrong = site.bearer("ask"), {"authorization": "Bearer bursar_x_" + "y" * 43}
+    answers = [site.client.post("/v1/do/ask", headers=wrong) for _ in range(20)]
+    assert {one.status_code for one in answers} == {401, 429}
+    refused = next(one for one in answers if one.status_code == 429)
+    assert "requests with a wrong key" in problem(refused, 429, "rate-limited")
+    assert int(refused.headers["retry-after"]) >= 1
+    assert site.client.post("/v1/do/ask", headers=right).status_code == 200
+    assert site.client.get("/v1/do/read").status_code == 401, "strangers have their own rate"
+    site.service.close()
+
+
+def test_13_9_wrong_keys_are_limited_without_a_rate_too(monkeypatch):
+    monkeypatch.setattr("bursar.service.middleware._FAILURES_AT_ONCE", 50.0)
+    site = Site()
+    wrong = {"authorization": "Bearer bursar_x_" + "y" * 43}
+    answers = {site.client.get("/v1/do/read", headers=wrong).status_code for _ in range(150)}
+    assert answers == {401, 429}
+    assert site.client.get("/v1/do/read", headers=site.bearer("read")).status_code == 200
+    site.service.close()
+
+
 # answers
 
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import dataclasses
+from urllib.parse import quote
 
 import msgspec
+import pytest
 from service_app import ARMS, Api, api, service
 
-from bursar.campaign import Config
+from bursar.campaign import Campaign, Config
+from bursar.errors import InvalidInput
+from bursar.service.operation import CAMPAIGN, OPERATIONS
 from bursar.service.schemas import NewCampaignRequest
 
 __all__ = ["api", "service"]
@@ -131,3 +135,51 @@ def test_forecast_and_series(api: Api) -> None:
     series = api.get("/v1/campaigns/llm/series?points=10").json()
     assert (series["spent"][-1], series["asks"][-1]) == ("0.003000", 3)
     assert len(series["t"]) <= 10
+
+
+VERBS = sorted({
+    one.path.removeprefix(f"{CAMPAIGN}:")
+    for one in OPERATIONS
+    if one.path.startswith(f"{CAMPAIGN}:")
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_13_low_a_name_that_ends_with_a_command_is_refused(api: Api, verb: str) -> None:
+    body = {"name": f"x:{verb}", "budget": "1.00", "arms": ARMS}
+    refused = api.post("/v1/campaigns", body)
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid")
+    assert f"must not end with ':{verb}', got 'x:{verb}'" in refused.json()["detail"]
+    with pytest.raises(InvalidInput, match="choose another name"):
+        Campaign(f"x:{verb}", "1.00", {"a": "0.1"})
+    assert api.ledger() == {}
+    for name in (f"x:{verb}s", f"{verb}", f"{verb}:x", f"x:{verb}:", "a:b"):
+        api.make(name)
+        for path in (name, quote(name, safe="")):
+            assert api.get(f"/v1/campaigns/{path}").json()["name"] == name
+            assert api.post(f"/v1/campaigns/{path}/decisions", {}).status_code == 201
+
+
+def test_13_low_a_campaign_of_an_older_version_can_still_be_reached(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr("bursar.campaign.creation._VERBS", ())
+        api.make("x:pause")
+        api.make("x")
+    for colon in ("%3A", "%3a"):
+        path = f"/v1/campaigns/x{colon}pause"
+        assert api.get(path).json()["name"] == "x:pause"
+        assert api.get(f"{path}/arms").status_code == 200
+        asked = api.post(f"{path}/decisions", {"id": f"d{colon}"})
+        assert asked.status_code == 201
+        told = api.post(f"{path}/decisions/d%25{colon[1:]}/outcome", {"cost": "0", "reward": 1})
+        assert told.status_code == 200, told.text
+        assert api.patch(path, {"budget": "2.00"}, if_match="*").status_code == 200
+        assert api.post(f"{path}:pause").json()["state"] == "paused"
+        assert api.get("/v1/campaigns/x").json()["state"] == "active"
+        assert api.post(f"{path}:resume").json()["state"] == "active"
+    created = {"name": "x:pause", "budget": "1.00", "arms": ARMS, "currency": "USD"}
+    assert api.post("/v1/campaigns", created).status_code == 200, "to repeat it is no mistake"
+    assert api.post("/v1/campaigns/x:pause").json()["name"] == "x"
+    assert Campaign("x:pause", storage=api.service.store).name == "x:pause"

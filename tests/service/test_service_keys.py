@@ -64,3 +64,42 @@ def test_a_key_that_is_not_there(api: Api) -> None:
         assert (missing.status_code, missing.json()["code"]) == (404, "unknown-key")
     past = api.post("/v1/keys", {"scopes": ["read"], "expires": "2020-01-01T00:00:00Z"})
     assert past.status_code == 422
+
+
+def test_13_3_revoking_over_http_ends_the_descendants(api: Api) -> None:
+    first = api.post("/v1/keys", {"scopes": ["keys", "read"]}).json()
+    thief = other(api, first["token"])
+    made = thief.post("/v1/keys", {"scopes": ["read"]}).json()
+    second = thief.post(f"/v1/keys/{first['id']}:rotate", {"grace": 3600}).json()
+    ended = api.delete(f"/v1/keys/{first['id']}")
+    assert ended.status_code == 200
+    assert set(ended.json()["also_revoked"]) == {made["id"], second["id"]}
+    for token in (first["token"], made["token"], second["token"]):
+        assert other(api, token).get("/v1/campaigns").status_code == 401
+    refused = api.post(f"/v1/keys/{second['id']}:rotate")
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid")
+    states = {one["id"]: one["state"] for one in api.get("/v1/keys").json()["keys"]}
+    assert {states[one["id"]] for one in (first, second, made)} == {"revoked"}
+
+
+def test_13_3_a_key_alone_is_revoked_over_http(api: Api) -> None:
+    old = api.post("/v1/keys", {"scopes": ["read"]}).json()
+    new = api.post(f"/v1/keys/{old['id']}:rotate", {"grace": 3600}).json()
+    ended = api.delete(f"/v1/keys/{old['id']}?only=true").json()
+    assert (ended["state"], ended["also_revoked"]) == ("revoked", [])
+    assert other(api, old["token"]).get("/v1/campaigns").status_code == 401
+    assert other(api, new["token"]).get("/v1/campaigns").status_code == 200
+    assert api.delete(f"/v1/keys/{old['id']}?only=maybe").status_code == 422
+
+
+def test_13_low_an_unknown_key_does_not_reveal_those_of_others(api: Api) -> None:
+    few = api.with_key("keys", "read", campaigns=["llm"])
+    mine = few.post("/v1/keys", {"scopes": ["read"], "campaigns": ["llm"]}).json()["id"]
+    hidden = api.post("/v1/keys", {"scopes": ["admin"]}).json()["id"]
+    for method, path in (("DELETE", "/v1/keys/{}"), ("POST", "/v1/keys/{}:rotate")):
+        for id, shown in ((f"{hidden[:-1]}_", False), (f"{mine[:-1]}_", True)):
+            missing = few.call(method, path.format(id))
+            assert (missing.status_code, missing.json()["code"]) == (404, "unknown-key")
+            assert hidden not in missing.json()["detail"]
+            assert (f"{mine!r}?" in missing.json()["detail"]) == shown
+    assert f"{hidden!r}?" in api.delete(f"/v1/keys/{hidden[:-1]}_").json()["detail"]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from service_app import ARMS, Api, api, service
 
 from bursar.errors import StorageUnavailable
-from bursar.service import Service
+from bursar.service import Service, requests
+from bursar.service.responses import HTTPProblem
 
 __all__ = ["api", "service"]
 
@@ -48,6 +52,52 @@ MALFORMED = [
     b'{"cost": "0.1",}', b"nonsense", b'{"cost": "0.1"} trailing', b"[" * 20_000,
     b'{"context":' * 5_000, b'{"report_id": "\\ud800"}',
 ]  # fmt: skip
+
+
+TWICE = [
+    (TELL, b'{"cost": "0.1", "reward": 1, "cost": "0.001"}', "cost"),
+    (TELL, b'{"cost":"0.001","\\u0063ost":"0.002"}', "cost"),
+    (TELL, b'{"cost": 0, "cost": 0}', "cost"),
+    (ASK, b'{"id": "d2", "context": {"a": 1, "b": {"c": "x", "c": "x"}}}', "c"),
+    (ASK, b'{"context": {"a\\"": 1, "b": [{"d": 1}, {"d": 1, "d": []}]}}', "d"),
+    (ASK, b'{"context": {"n": 1, "m": "\\u0022:\\u0022"}, "context": {}}', "context"),
+    ("/v1/outcomes:batch", b'{"outcomes": [{"decision": "d1", "cost": "0", "cost": "1"}]}', "cost"),
+    (
+        "/v1/campaigns",
+        b'{"budget": "1", "name": "x", "budget": "9", "arms": [{"key": "a", "max_cost": "1"}]}',
+        "budget",
+    ),
+    ("/v1/keys", b'{"scopes": ["read"], "scopes": ["keys"]}', "scopes"),
+]
+
+
+@pytest.mark.parametrize(("path", "content", "name"), TWICE, ids=lambda one: repr(one)[:24])
+def test_13_low_a_member_that_comes_twice_is_refused(
+    made: Api, path: str, content: bytes, name: str
+) -> None:
+    before = made.ledger()
+    answer = raw(made, path, content, content_type="application/json")
+    assert f"the member {name!r} twice" in check_problem(answer, 400, "malformed")["detail"]
+    assert made.ledger() == before
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_13_low_what_has_no_member_twice_is_accepted(value: Any) -> None:
+    for ascii in (True, False):
+        text = json.dumps(value, ensure_ascii=ascii)
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            continue
+        requests._check_members(data)
+        again = b'{"a":' + data + b', "b": 1, "a":1}'
+        with pytest.raises(HTTPProblem, match="the member 'a' twice"):
+            requests._check_members(again)
 
 
 @pytest.mark.parametrize("content", MALFORMED, ids=lambda one: repr(one[:18]))

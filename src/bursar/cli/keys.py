@@ -12,6 +12,7 @@ from bursar.cli.options import AsJSON, By, Storage, open_store_option
 from bursar.cli.output import print_json, print_result, print_rows
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
+from bursar.formatting import join_words
 
 app = typer.Typer(help="API keys of a service, and what each may do.", no_args_is_help=True)
 Id = Annotated[str, Argument(metavar="KEY", help="The key's id, as list prints it.")]
@@ -64,11 +65,24 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 @app.command()
-def revoke(id: Id, by: By = "", storage: Storage = None, as_json: AsJSON = False) -> None:
-    """Revoke a key; other running servers may accept it for up to a minute."""
+def revoke(
+    id: Id,
+    only: Annotated[
+        bool, Option("--only", help="Keep the keys that were rotated from it or created by it.")
+    ] = False,
+    by: By = "",
+    storage: Storage = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Revoke a key, with the keys that were rotated from it or created by it.
+
+    Other running servers may accept them for up to a minute.
+    """
     with open_store_option(storage) as store:
-        key = _keys(store).revoke(id, by)
-    print_result((key.as_dict(), f"{key.id} is revoked"), as_json)
+        key, *others = _keys(store).revoke_family(id, by, only=only)
+    ids = [one.id for one in others]
+    text = f"{key.id} is revoked" + (f", and with it {join_words(ids)}" if ids else "")
+    print_result((key.as_dict() | {"also_revoked": ids}, text), as_json)
 
 
 @app.command()

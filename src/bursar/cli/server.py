@@ -7,6 +7,7 @@ import errno
 import gc
 import logging
 import os
+import resource
 import signal
 import socket
 import tempfile
@@ -86,6 +87,7 @@ def _check_public(service: Service) -> None:
 
 
 def _server_config(service: Service) -> uvicorn.Config:
+    LimitedConnection.limit = connection_limit()
     return uvicorn.Config(
         create_app(service, make_pages(service)), log_config=None, access_log=False, ws="none",
         http=LimitedConnection, server_header=False, proxy_headers=False,
@@ -212,29 +214,94 @@ def install_signals(server: GracefulServer) -> Iterator[None]:
 
 # connections
 #
-# uvicorn limits neither the size of headers nor the time of a request, so that a client could fill
-# the memory with headers, or hold connections by sending a byte now and then.
+# uvicorn limits neither the size of headers, nor the time of a request, nor the number of
+# connections, so that a client could fill the memory with headers, hold connections by sending a
+# byte now and then, or use up the file descriptors, which libuv does not report: it closes what it
+# cannot accept, in silence.
 
 _HEAD_LIMIT = 65_536  # bytes before the body
 _REQUEST_LIMIT = 2 * 1024 * 1024  # bytes of a request; bodies are limited to less
+_HEAD_SECONDS = 10.0  # for receiving the head of a request, or the first bytes of a connection
 _REQUEST_SECONDS = 30.0  # for receiving a whole request
-_SWEEP_SECONDS = 5.0  # between two checks
+_SWEEP_SECONDS = 1.0  # between two checks
+_PATIENCE = 1.0  # seconds for a request to arrive while there are too many connections
+_CONNECTIONS = 10_000  # at most
+_RESERVE = 64  # file descriptors for the ledger, the database and the rest of the process
+_WARNING_SECONDS = 10.0  # between two warnings
+_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\r\n"
+
+
+def connection_limit() -> int:
+    """Return the number of connections for which there are file descriptors."""
+    available = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if available == resource.RLIM_INFINITY:
+        return _CONNECTIONS
+    return max(1, min(_CONNECTIONS, available - min(_RESERVE, available // 2)))
 
 
 class LimitedConnection(HttpToolsProtocol):
-    """uvicorn's protocol with a limit on the head and the size of a request."""
+    """uvicorn's protocol with limits on the head, the size and the time of a request.
 
-    reading_since: float | None = None
+    When there are too many connections, those whose request is incomplete are closed first, then
+    those that were idle longest, so that clients which hold connections do not lock out others.
+    """
+
+    limit = _CONNECTIONS  # connections of the server
+    reading_since: float | None = None  # that the rest of a request is waited for
     _head_bytes = 0  # of a head that is not complete yet
     _in_head = True
     _request_bytes = 0
+    _warned = -_WARNING_SECONDS  # time of the last warning of the server
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self.reading_since = time.monotonic()
+        if len(self.connections) > self.limit:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Close connections that wait for a request, or else refuse this one."""
+        others = cast("set[LimitedConnection]", self.connections) - {self}
+        closed = _choose_closable(others, time.monotonic())
+        for one in closed:
+            one.transport.abort()
+            self.connections.discard(one)
+        if not closed:
+            self.transport.write(_BUSY)
+            self.transport.close()
+            self.connections.discard(self)
+        LimitedConnection.warn(
+            "%d connections are open, as many as the limit of file descriptors allows; %s",
+            self.limit,
+            f"closed {len(closed)} that waited for a request" if closed else "refused a new one",
+        )
+
+    @classmethod
+    def warn(cls, message: str, *values: Any) -> None:
+        """Log a warning, unless there was one just before."""
+        now = time.monotonic()
+        if now - cls._warned >= _WARNING_SECONDS:
+            cls._warned = now
+            _LOG.warning(message, *values)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether its request takes too long to arrive."""
+        if self.reading_since is None:
+            return False
+        seconds = _HEAD_SECONDS if self._in_head else _REQUEST_SECONDS
+        return time.monotonic() - self.reading_since > seconds
+
+    @property
+    def idle_until(self) -> float | None:
+        """The time at which it is closed for being idle; None while it is in use."""
+        timer = self.timeout_keep_alive_task
+        return None if timer is None else timer.when()
 
     def data_received(self, data: bytes) -> None:
         """Process bytes; refuse a head or a request that is too long."""
+        if self.timeout_keep_alive_task is not None:  # even if only white space comes
+            self.reading_since = time.monotonic()
         if self._in_head:
             self._head_bytes += len(data)  # 0 again if these bytes complete the head
         super().data_received(data)
@@ -264,11 +331,33 @@ class LimitedConnection(HttpToolsProtocol):
         self._in_head, self._request_bytes = True, 0
 
 
+def _choose_closable(connections: set[LimitedConnection], now: float) -> list[LimitedConnection]:
+    """Return connections to close: several, so that the next ones need no search."""
+    reading = [one for one in connections if one.reading_since is not None]
+    slow = [one for one in reading if now - (one.reading_since or now) > _PATIENCE]
+    if slow:
+        return slow
+    idle = [one for one in connections if one.idle_until is not None]
+    idle.sort(key=lambda one: one.idle_until or 0.0)
+    reading.sort(key=lambda one: one.reading_since or 0.0)
+    return [*idle, *reading][: 1 + len(connections) // 16]
+
+
 async def close_slow_connections(connections: set[Any]) -> None:
     """Close connections whose request takes too long to arrive; runs until it is cancelled."""
     while True:
         await asyncio.sleep(_SWEEP_SECONDS)
-        before = time.monotonic() - _REQUEST_SECONDS
         for one in cast("list[LimitedConnection]", list(connections)):
-            if one.reading_since is not None and one.reading_since < before:
+            if one.is_late:
                 one.transport.close()
+        _warn_without_descriptors()
+
+
+def _warn_without_descriptors() -> None:
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        LimitedConnection.warn(
+            "new connections cannot be accepted: %s; raise the limit of files (ulimit -n)",
+            error.strerror,
+        )

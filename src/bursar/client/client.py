@@ -163,9 +163,13 @@ class ServiceVerbs(Generic[HTTP, C]):
         return (yield from self._transport.send(request))
 
     @ScriptMethod
-    def revoke_key(self, id: str) -> Script[None]:
-        """Revoke a key."""
-        yield from self._transport.send(Request("DELETE", make_path("keys", id), read_nothing))
+    def revoke_key(self, id: str, *, only: bool = False) -> Script[None]:
+        """Revoke a key and its descendants: the keys rotated from it or created by it.
+
+        With ``only``, the descendants stay.
+        """
+        path = make_path("keys", id) + ("?only=true" if only else "")
+        yield from self._transport.send(Request("DELETE", path, read_nothing))
 
     @ScriptMethod
     def rotate_key(self, id: str, grace: float = 0.0) -> Script[ApiKey]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,9 +10,10 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 
 from bursar.dashboard.render import Form, Page, format_error, redirect
-from bursar.errors import BursarError, InvalidInput
-from bursar.service.auth import check_grant, read_form, request_key
+from bursar.errors import BursarError, InvalidInput, RateLimited
+from bursar.service.auth import check_grant, read_form, request_key, request_session
 from bursar.service.keys import SCOPES, Key, new_key
+from bursar.service.middleware import client_address
 
 
 async def show_login(page: Page) -> Response:
@@ -28,22 +30,36 @@ async def sign_in(page: Page) -> Response:
     key = await page.run(page.service.keys.find, fields.get("key", "").strip())
     target = _local_path(fields.get("next", "/"))
     if key is None or not key.allows("read"):
-        error = "This key is unknown, expired or revoked."
-        if key is not None:
-            error = "This key cannot view pages, because it does not have the scope read."
-        form = Form(errors={"key": error})
-        return page.render("login", 401 if key is None else 403, form=form, next=target)
+        return _refuse_login(page, key, target)
     response = redirect(target)
     response.headers.append("set-cookie", page.service.sessions.start(key))
     return response
 
 
+def _refuse_login(page: Page, key: Key | None, target: str) -> Response:
+    """Show the form again, for a key that is wrong or that may not view pages."""
+    status, error, wait = 401, "This key is unknown, expired or revoked.", 0
+    if key is not None:
+        status, error = 403, "This key cannot view pages, because it does not have the scope read."
+    else:
+        try:
+            page.service.failed_logins.take(client_address(page.request.scope))
+        except RateLimited as limit:
+            status, wait = 429, max(1, math.ceil(limit.retry_after))
+            error = f"There were too many failed logins from your address. Wait {wait} s."
+    response = page.render("login", status, form=Form(errors={"key": error}), next=target)
+    if wait:
+        response.headers["retry-after"] = str(wait)
+    return response
+
+
 async def sign_out(page: Page) -> Response:
-    """End the session."""
+    """End the session, in all processes, so that a copy of its cookie is of no use."""
     if request_key(page.request) is not None:
         await page.require_form("read")
+    header = await page.run(page.service.sessions.end, request_session(page.request))
     response = redirect("/login", done="signed-out")
-    response.headers.append("set-cookie", page.service.sessions.end())
+    response.headers.append("set-cookie", header)
     return response
 
 
@@ -100,9 +116,10 @@ def _parse_expiry(days: str) -> datetime | None:
 async def revoke_key(page: Page) -> Response:
     """Revoke a key."""
     user, fields = await page.require_form("keys")
-    key = await page.run(page.service.keys.get, fields.get("id", ""))
+    key = await page.run(page.service.keys.get, fields.get("id", ""), user)
     check_grant(user, key)
-    await page.run(page.service.keys.revoke, key.id, user.id)
+    only = bool(fields.get("only"))
+    await page.run(page.service.keys.revoke_family, key.id, user.id, only=only, user=user)
     return redirect("/keys", done="revoked")
 
 
@@ -111,4 +128,6 @@ async def _render_keys(
 ) -> Response:
     keys = await page.run(page.service.keys.list_all)
     managed = [key for key in reversed(keys) if user.covers(key)]
-    return page.render("keys", status, section="keys", form=form, keys=managed, created=created)
+    parents = {id for key in keys for id in (key.by, key.replaces)}
+    values = {"keys": managed, "parents": parents, "created": created}
+    return page.render("keys", status, section="keys", form=form, **values)

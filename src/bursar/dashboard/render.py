@@ -19,6 +19,7 @@ from bursar.campaign import Estimate
 from bursar.errors import BursarError, Unauthenticated, UnknownCampaign
 from bursar.service.auth import request_csrf, request_key, require, require_form
 from bursar.service.keys import Key
+from bursar.service.operation import restore_escapes
 from bursar.service.responses import PROBLEM_KINDS, problem_response, public_message
 from bursar.service.service import P, Service, T
 from bursar.version import __version__
@@ -30,9 +31,8 @@ class Page:
     def __init__(self, service: Service, request: Request) -> None:
         self.service, self.request = service, request
         self.run = service.run_in_thread
-        # the application turns %2F in a name into \x1f, so that a route can match it
         self.params: dict[str, str] = {
-            name: value.replace("\x1f", "/") for name, value in request.path_params.items()
+            name: restore_escapes(value) for name, value in request.path_params.items()
         }
         self.name = self.params.get("name", "")  # of the campaign that the page belongs to
         self.query = request.query_params

@@ -14,6 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from bursar.dashboard.render import Page
 from bursar.errors import BursarError
+from bursar.service.auth import request_session
 from bursar.service.keys import Key
 
 _NOTICE_SECONDS = 0.5  # minimum time between two notices
@@ -43,7 +44,7 @@ async def stream_campaign(page: Page) -> Response:
 
 async def _watch_campaign(page: Page, key: Key) -> AsyncIterator[bytes]:
     yield _RETRY
-    async for seq in page.service.watch(page.name, key):
+    async for seq in page.service.watch(page.name, key, request_session(page.request)):
         if seq is None:
             yield _KEEP_ALIVE
         else:
@@ -61,7 +62,8 @@ async def _watch_all(page: Page, key: Key) -> AsyncIterator[bytes]:
     before: object = None
     idle = 0
     yield _RETRY
-    while not page.service.stopping and await page.service.is_admitted(key):
+    session = request_session(page.request)
+    while not page.service.stopping and await page.service.is_admitted(key, session):
         try:
             rows = await page.run(page.service.store.campaign_rows)
         except BursarError:

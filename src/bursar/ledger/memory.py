@@ -12,6 +12,7 @@ from bursar.ledger.store import (
     CampaignRow,
     CampaignTotals,
     LogHead,
+    RecordChange,
     Store,
     check_wanted,
     existing_campaign,
@@ -30,6 +31,7 @@ class MemoryStore(Store):
     def __init__(self) -> None:
         self._logs: dict[str, _Log] = {}
         self._records: dict[tuple[str, str], bytes] = {}
+        self._updating = threading.Lock()
 
     def names(self) -> list[str]:
         return sorted(self._logs)
@@ -75,7 +77,11 @@ class MemoryStore(Store):
         return [name for name in self.names() if self._logs[name].decision_events(decision)]
 
     def records(self, kind: str) -> dict[str, bytes]:
-        return {id: body for (of, id), body in sorted(self._records.items()) if of == kind}
+        found = sorted(self._records.copy().items())  # a copy: other threads may add some
+        return {id: body for (of, id), body in found if of == kind}
+
+    def record(self, kind: str, id: str) -> bytes | None:
+        return self._records.get((kind, id))
 
     def insert_record(self, kind: str, id: str, body: bytes) -> bool:
         return self._records.setdefault((kind, id), body) == body
@@ -85,6 +91,11 @@ class MemoryStore(Store):
             self._records.pop((kind, id), None)
         else:
             self._records[kind, id] = body
+
+    def update_records(self, kind: str, change: RecordChange) -> None:
+        with self._updating:
+            for id, body in change(self.records(kind)).items():
+                self.put_record(kind, id, body)
 
     def ping(self) -> None:
         """Do nothing: memory is always available."""

@@ -22,7 +22,7 @@ import threading
 import time
 import weakref
 from collections import Counter, defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -124,6 +124,8 @@ _SAVE_SNAPSHOT = (
     " ON CONFLICT (campaign, seq) DO UPDATE SET body = EXCLUDED.body, hash = EXCLUDED.hash"
 )
 _DROP_SNAPSHOTS = "DELETE FROM bursar.snapshot WHERE campaign = $1 AND seq = ANY($2::bigint[])"
+# the table itself stays free: a ping of another process must not wait for this
+_LOCK_RECORDS = "SELECT pg_advisory_xact_lock(hashtextextended($2, $1))"
 _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
 
 _LARGEST = 16  # connections of one process
@@ -234,6 +236,26 @@ class PostgresStore(SQLStore):
 
     def execute(self, statement: str, *values: Any) -> None:
         self.run((statement, values))
+
+    @contextlib.contextmanager
+    def lock_records(self, kind: str) -> Iterator[Callable[..., list[Row]]]:
+        connection, _ = self.begin(_BEGIN, (_LOCK_RECORDS, [_ADVISORY, kind]))
+
+        def run(text: str, *values: Any) -> list[Row]:
+            [found] = connection.run((text, values))
+            return found.fetchall() if found.description else []
+
+        try:
+            yield run
+            [end] = connection.run(_COMMIT)
+        except psycopg.Error as error:
+            raise postgres_error(self.location, error) from error
+        finally:
+            self.put_back(connection)  # which rolls back after an error
+        if end.statusmessage != "COMMIT":
+            raise StorageUnavailable(
+                f"{self.location} rolled back a commit; nothing was written, retry"
+            )
 
     def lock_campaign(self, name: str) -> None:
         """Wait for the other threads of this process on a campaign."""

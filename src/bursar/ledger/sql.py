@@ -14,6 +14,7 @@ import logging
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from hashlib import blake2b
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ from bursar.ledger.store import (
     CampaignTotals,
     LogHead,
     LogWriter,
+    RecordChange,
     Store,
     check_wanted,
     find_surplus,
@@ -127,6 +129,7 @@ _NEXT_EPOCH = "UPDATE meta SET epoch = epoch + 1 RETURNING epoch"
 _RECORDS = "SELECT id, body FROM paper WHERE kind = $1"
 _RECORD = "SELECT body FROM paper WHERE kind = $1 AND id = $2"
 _INSERT_RECORD = "INSERT INTO paper VALUES ($1, $2, $3) ON CONFLICT (kind, id) DO"
+_PUT_RECORD = f"{_INSERT_RECORD} UPDATE SET body = EXCLUDED.body"
 _DELETE_RECORD = "DELETE FROM paper WHERE kind = $1 AND id = $2"
 
 
@@ -165,6 +168,13 @@ class SQLStore(Store):
     def execute(self, statement: str, *values: Any) -> None:
         """Run a statement in a transaction of its own."""
 
+    @abstractmethod
+    def lock_records(self, kind: str) -> AbstractContextManager[Callable[..., list[Row]]]:
+        """Return a transaction that alone updates records of a kind, as a function of statements.
+
+        It is committed when its ``with`` block ends without an error.
+        """
+
     def names(self) -> list[str]:
         return sorted(name for (name,) in self.read_rows(_NAMES))
 
@@ -197,15 +207,27 @@ class SQLStore(Store):
     def records(self, kind: str) -> dict[str, bytes]:
         return dict(sorted(self.read_rows(_RECORDS, kind)))
 
+    def record(self, kind: str, id: str) -> bytes | None:
+        found = self.read_rows(_RECORD, kind, id)
+        return found[0][0] if found else None
+
     def insert_record(self, kind: str, id: str, body: bytes) -> bool:
         self.execute(f"{_INSERT_RECORD} NOTHING", kind, id, body)
-        return self.read_rows(_RECORD, kind, id) == [(body,)]
+        return self.record(kind, id) == body
 
     def put_record(self, kind: str, id: str, body: bytes | None) -> None:
         if body is None:
             self.execute(_DELETE_RECORD, kind, id)
         else:
-            self.execute(f"{_INSERT_RECORD} UPDATE SET body = EXCLUDED.body", kind, id, body)
+            self.execute(_PUT_RECORD, kind, id, body)
+
+    def update_records(self, kind: str, change: RecordChange) -> None:
+        with self.lock_records(kind) as run:
+            for id, body in change(dict(sorted(run(_RECORDS, kind)))).items():
+                if body is None:
+                    run(_DELETE_RECORD, kind, id)
+                else:
+                    run(_PUT_RECORD, kind, id, body)
 
     def ping(self) -> None:
         """Write the time and commit it."""

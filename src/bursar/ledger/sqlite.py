@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +127,11 @@ class SQLiteStore(SQLStore):
     def execute(self, statement: str, *values: Any) -> None:
         with self.transaction() as connection:
             connection.execute(statement, values)
+
+    @contextlib.contextmanager
+    def lock_records(self, kind: str) -> Iterator[Callable[..., list[Row]]]:
+        with self.transaction() as connection:  # excludes all other writers of the file
+            yield lambda text, *values: connection.execute(text, values).fetchall()
 
     def backup(self, path: str | os.PathLike[str]) -> int:
         """Copy all campaigns, verified, to a new file; return the number of events in it."""

@@ -76,6 +76,10 @@ class CampaignRow(NamedTuple):
     ts: int
 
 
+RecordChange = Callable[[dict[str, bytes]], Mapping[str, bytes | None]]
+"""Returns the records to write, by id, given all records of their kind; None deletes one."""
+
+
 class LogWriter(Protocol):
     """One transaction on the log of one campaign."""
 
@@ -142,11 +146,22 @@ class Store(Protocol):
     def records(self, kind: str) -> dict[str, bytes]:
         """Return the small records of a kind that are stored beside the logs, by id."""
 
+    def record(self, kind: str, id: str) -> bytes | None:
+        """Return one record, or None if there is none."""
+
     def insert_record(self, kind: str, id: str, body: bytes) -> bool:
         """Insert a record unless its id is taken; return whether the stored one equals it."""
 
     def put_record(self, kind: str, id: str, body: bytes | None) -> None:
         """Insert or replace a record; delete it if ``body`` is None."""
+
+    def update_records(self, kind: str, change: RecordChange) -> None:
+        """Change records in one transaction: all that ``change`` returns are written, or none.
+
+        ``change`` gets the records of the kind and returns those to write, None to delete one.
+        Until they are durable no other thread, process or host updates records of that kind, so
+        nothing that ``change`` has seen is overwritten unseen. If it raises, nothing is written.
+        """
 
     def ping(self) -> None:
         """Write and commit something small; raise StorageUnavailable if that fails."""

@@ -66,8 +66,8 @@ class _Front:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
         scope["app"] = self  # makes the router raise if it finds no route
-        if scope["type"] == "http" and b"%2" in scope.get("raw_path", b""):
-            _keep_slashes(scope)
+        if scope["type"] == "http" and b"%" in scope.get("raw_path", b""):
+            _keep_escapes(scope)
         try:
             await self._router(scope, receive, send)
         except HTTPException as error:
@@ -85,9 +85,20 @@ def _problem_of(error: HTTPException, scope: Scope) -> HTTPProblem:
     return HTTPProblem("malformed", str(error.detail))
 
 
-def _keep_slashes(scope: Scope) -> None:
-    """Treat %2F in an address as part of a name, such as the id of a decision."""
+_CAMPAIGNS = b"/v1/campaigns/"
+
+
+def _keep_escapes(scope: Scope) -> None:
+    """Treat %2F in an address, and %3A in the name of a campaign, as parts of a name.
+
+    A decision may be called ``a/b``, and a campaign of an older version ``x:pause``. Characters
+    that no name has stand for them until the route is found.
+    """
     raw: bytes = scope["raw_path"]
     if raw.startswith((b"/v1/", b"/campaigns/")):
         kept = raw.replace(b"%2F", b"%1F").replace(b"%2f", b"%1F")
+        if kept.startswith(_CAMPAIGNS):
+            name, slash, rest = kept.removeprefix(_CAMPAIGNS).partition(b"/")
+            name = name.replace(b"%3A", b"%1E").replace(b"%3a", b"%1E")
+            kept = _CAMPAIGNS + name + slash + rest
         scope["path"] = unquote(kept.decode("ascii", "replace"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import secrets
 import time
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import parse_qsl
@@ -47,7 +48,7 @@ async def require_form(
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form, the last one of each name."""
+    """Return the fields of a form; refuse one that has a field twice."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != "application/x-www-form-urlencoded":
         raise InvalidInput(
@@ -58,7 +59,12 @@ async def read_form(request: Request) -> dict[str, str]:
         fields = parse_qsl(text, True, encoding="utf-8", errors="strict", max_num_fields=_FIELDS)
     except ValueError as error:
         raise InvalidInput(f"the form cannot be read: {error}") from None
-    return dict(fields)
+    found = dict(fields)
+    if len(found) < len(fields):
+        names = [name for name, _ in fields]
+        twice = next(name for n, name in enumerate(names) if name in names[:n])
+        raise InvalidInput(f"the form has the field {twice!r} twice; send it once")
+    return found
 
 
 def check_grant(granter: Key, key: Key) -> None:
@@ -74,6 +80,11 @@ def request_key(request: Request) -> Key | None:
     """Return the key of a request, or None."""
     key: Key | None = request.scope.get("bursar.key")
     return key
+
+
+def request_session(request: Request) -> str:
+    """Return the id of the request's session; ``""`` without a session."""
+    return request.scope.get("bursar.session") or ""
 
 
 def request_csrf(request: Request) -> str:
@@ -115,16 +126,19 @@ class Session(NamedTuple):
 
     key: Key
     csrf: str
+    id: str  # the part of the cookie that is signed
 
 
 class Sessions:
     """Creates and reads the cookies of sessions.
 
-    The server keeps no sessions: a cookie names the key and the end of the session, signed with a
-    secret that all processes of a store share. A session ends with its key.
+    A cookie names the key and the end of the session, signed with a secret that all processes of a
+    store share. A session ends with its key, after its lifetime, or with a logout, which the store
+    remembers until then: a copy of the cookie is of no use in any process.
     """
 
     def __init__(self, store: Store, keys: Keys, *, secure: bool = False) -> None:
+        self._store = store
         self._keys = keys
         self._flags = "; Path=/; HttpOnly; SameSite=Strict" + ("; Secure" if secure else "")
         store.insert_record("instance", "secret", secrets.token_bytes(32))  # if there is none
@@ -136,20 +150,42 @@ class Sessions:
         value = f"{body}.{self._sign('session', body)}"
         return f"{COOKIE}={value}; Max-Age={_LIFETIME}{self._flags}"
 
-    def end(self) -> str:
-        """Return the Set-Cookie header that deletes the session of a browser."""
+    def end(self, id: str = "") -> str:
+        """End a session in all processes; return the Set-Cookie header that deletes its cookie."""
+        if id:
+            self._store.update_records(_ENDED, partial(_add_ended, id))
         return f"{COOKIE}=; Max-Age=0{self._flags}"
 
     def find(self, value: str) -> Session | None:
-        """Return the session of a cookie's value, or None if it is not valid or has ended."""
+        """Return the session of a cookie's value, or None if it is not valid or has ended.
+
+        It reads the store, so that a logout in another process counts at once.
+        """
         body, _, signature = value.rpartition(".")
         if len(value) > _LONGEST or not value.isascii():
             return None
         if not hmac.compare_digest(signature, self._sign("session", body)):
             return None
-        id, until, _ = body.split(".")
-        key = self._keys.find_by_id(id) if time.time() < int(until) else None
-        return None if key is None else Session(key, self._sign("csrf", body))
+        if self.has_ended(body):
+            return None
+        key = self._keys.find_by_id(body.partition(".")[0])
+        return None if key is None else Session(key, self._sign("csrf", body), body)
+
+    def has_ended(self, id: str) -> bool:
+        """Tell whether a session was logged out, or is too old; its key is not looked at."""
+        _, until, nonce = id.split(".")
+        return time.time() >= int(until) or self._store.record(_ENDED, nonce) is not None
 
     def _sign(self, purpose: str, body: str) -> str:
         return hmac.new(self._secret, f"{purpose}\0{body}".encode(), sha256).hexdigest()
+
+
+_ENDED = "ended-session"  # records: the random part of a cookie, and until when it was valid
+
+
+def _add_ended(id: str, ended: dict[str, bytes]) -> dict[str, bytes | None]:
+    """Return the records to write when a session ends: it, and those to forget."""
+    _, until, nonce = id.split(".")
+    now = time.time()
+    old: dict[str, bytes | None] = {one: None for one, end in ended.items() if int(end) <= now}
+    return old | {nonce: until.encode()}

@@ -4,6 +4,11 @@ The token of a key is ``bursar_<id>_<43 characters>``. Its secret part has 256 r
 plain SHA-256 of it is enough, and fast enough to check on every request. All keys are in memory.
 They are read again every minute and when a token names an unknown key, so a key that another
 process revoked stops working within a minute, and one that another process created works at once.
+
+Keys are changed only in transactions of the store that exclude each other, on what the store has at
+that moment: what is revoked stays revoked. A revocation ends the descendants of a key, too: its
+successors by rotation, the keys that it created or rotated, and theirs. A key that is no longer
+live in the store creates, rotates and revokes nothing, even where memory still trusts it.
 """
 
 from __future__ import annotations
@@ -12,15 +17,15 @@ import hmac
 import secrets
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from bursar.errors import InvalidInput, suggest
+from bursar.errors import Forbidden, InvalidInput, Unauthenticated, suggest
 from bursar.ledger import Store
 from bursar.service.responses import HTTPProblem
 from bursar.validation import check_text
@@ -179,6 +184,11 @@ class _Hash(msgspec.Struct):
     sha256: bytes
 
 
+class _Entry(NamedTuple):
+    key: Key
+    digest: bytes  # of the secret
+
+
 _KEY_DECODER = msgspec.json.Decoder(Key)
 _HASH_DECODER = msgspec.json.Decoder(_Hash)
 
@@ -186,6 +196,33 @@ _HASH_DECODER = msgspec.json.Decoder(_Hash)
 def _to_json(value: Any) -> dict[str, Any]:
     found: dict[str, Any] = msgspec.to_builtins(value, order="deterministic")
     return found
+
+
+def _encode_entry(entry: _Entry) -> bytes:
+    return msgspec.json.encode(_to_json(entry.key) | _to_json(_Hash(entry.digest)))
+
+
+def _decode_entries(records: dict[str, bytes]) -> dict[str, _Entry]:
+    return {
+        id: _Entry(_KEY_DECODER.decode(body), _HASH_DECODER.decode(body).sha256)
+        for id, body in records.items()
+    }
+
+
+def find_descendants(id: str, keys: Iterable[Key]) -> list[Key]:
+    """Return the keys that were rotated from a key or created by it, and their descendants."""
+    children: dict[str, list[Key]] = {}
+    for key in keys:
+        for parent in {key.replaces, key.by}:
+            children.setdefault(parent, []).append(key)
+    found: dict[str, Key] = {}
+    parents = [id]
+    while parents:
+        for key in children.get(parents.pop(), ()):
+            if key.id != id and key.id not in found:
+                found[key.id] = key
+                parents.append(key.id)
+    return list(found.values())
 
 
 _KIND = "key"
@@ -201,7 +238,7 @@ class Keys:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._entries: dict[str, tuple[Key, bytes]] = {}
+        self._entries: dict[str, _Entry] = {}
         self._read = -_FRESH  # time.monotonic() of the last reading
         self._missed = -_PAUSE  # the same, of the last reading that did not find a key
 
@@ -253,11 +290,7 @@ class Keys:
             self._load()
 
     def _load(self) -> None:
-        records = self._store.records(_KIND)
-        self._entries = {
-            id: (_KEY_DECODER.decode(body), _HASH_DECODER.decode(body).sha256)
-            for id, body in records.items()
-        }
+        self._entries = _decode_entries(self._store.records(_KIND))
         self._read = time.monotonic()
 
     # management
@@ -274,19 +307,23 @@ class Keys:
         self.refresh()
         return not self._entries
 
-    def get(self, id: str) -> Key:
-        """Return a key, live or not; refuse an unknown id."""
+    def get(self, id: str, user: Key | None = None) -> Key:
+        """Return a key, live or not; refuse an unknown id.
+
+        The refusal suggests similar ids, but only those of keys that the ``user`` may manage.
+        """
         self.refresh()
-        if id not in self._entries:
-            raise HTTPProblem("unknown-key", f"no key {id!r}{suggest(str(id), self._entries)}")
-        return self._entries[id][0]
+        return _find_entry(self._entries, id, user).key
 
     def create(self, scopes: Iterable[str], **fields: Any) -> tuple[Key, str]:
         """Create a key; return it with its token, which cannot be shown again.
 
         The arguments are those of :func:`new_key`.
         """
-        return self._issue(new_key(scopes, **fields))
+        key = new_key(scopes, **fields)
+        token = new_token(key.id)
+        self._update(key.by, lambda known: {key.id: _new_entry(known, key, token)})
+        return key, token
 
     def create_first(self) -> tuple[Key, str] | None:
         """Create a key with all scopes if there never was one; only one process ever does."""
@@ -297,40 +334,90 @@ class Keys:
             return None
         return self.create(SCOPES, note="first key", by="serve")
 
-    def revoke(self, id: str, by: str = "") -> Key:
-        """Revoke a key now; one that is revoked already stays as it is."""
+    def revoke(self, id: str, by: str = "", *, only: bool = False) -> Key:
+        """Revoke a key and its descendants now; one that is revoked already stays as it is."""
+        return self.revoke_family(id, by, only=only)[0]
+
+    def revoke_family(
+        self, id: str, by: str = "", *, only: bool = False, user: Key | None = None
+    ) -> list[Key]:
+        """Revoke a key and its descendants now; return it, then those that were not revoked.
+
+        With ``only``, its descendants stay. A ``user`` may not revoke keys with more rights.
+        """
         check_text("by", by)
-        key = self.get(id)
-        if key.revoked is None:
-            key = replace(key, revoked=datetime.now(UTC), revoked_by=by)
-            self._save(key, self._entries[id][1])
-        return key
+        done: list[Key] = []
+
+        def change(known: Mapping[str, _Entry]) -> dict[str, _Entry]:
+            key = _find_entry(known, id, user).key
+            others = [] if only else find_descendants(id, (one.key for one in known.values()))
+            ends = [one for one in others if one.revoked is None]
+            if user is not None and not all(map(user.covers, ends)):
+                raise Forbidden(
+                    f"key {id!r} has successors, or created keys, that may do more than key"
+                    f" {user.id!r}; revoke it alone with only=true, or use a key with more rights"
+                )
+            now = datetime.now(UTC)
+            ended = [replace(one, revoked=now, revoked_by=by) for one in ends]
+            if key.revoked is None:
+                key = replace(key, revoked=now, revoked_by=by)
+            done[:] = key, *ended
+            return {one.id: known[one.id]._replace(key=one) for one in done}
+
+        self._update(by, change)
+        return done
 
     def rotate(self, id: str, grace_seconds: float = 0.0, by: str = "") -> tuple[Key, str]:
         """Create a key with the same rights; the old one expires after the grace period."""
         if not 0 <= grace_seconds <= _LONGEST:
             raise InvalidInput(f"grace must be 0 seconds or more, got {grace_seconds!r}")
-        old, now = self.get(id), datetime.now(UTC)
-        if not old.is_live(now):
-            raise InvalidInput(f"key {id!r} is {old.state(now)}; create a new one")
         check_text("by", by)
-        new = replace(old, id=new_key_id(), created=now, by=by, replaces=id)
-        issued = self._issue(new)  # first: a crash in between leaves two keys, never none
-        end = now + timedelta(seconds=grace_seconds)
-        expires = end if old.expires is None else min(end, old.expires)
-        self._save(replace(old, expires=expires), self._entries[id][1])
-        return issued
+        new_id = new_key_id()
+        token = new_token(new_id)
+        made: list[Key] = []
 
-    def _issue(self, key: Key) -> tuple[Key, str]:
-        token = new_token(key.id)
-        self._save(key, _hash(_split_token(token)[1]), new=True)
-        return key, token
+        def change(known: Mapping[str, _Entry]) -> dict[str, _Entry]:
+            entry, now = _find_entry(known, id), datetime.now(UTC)
+            old = entry.key
+            if not old.is_live(now):
+                raise InvalidInput(f"key {id!r} is {old.state(now)}; create a new one")
+            made[:] = [replace(old, id=new_id, created=now, by=by, replaces=id)]
+            end = now + timedelta(seconds=grace_seconds)
+            expires = end if old.expires is None else min(end, old.expires)
+            return {
+                id: entry._replace(key=replace(old, expires=expires)),
+                new_id: _new_entry(known, made[0], token),
+            }
 
-    def _save(self, key: Key, digest: bytes, *, new: bool = False) -> None:
-        body = msgspec.json.encode(_to_json(key) | _to_json(_Hash(digest)))
-        if not new:
-            self._store.put_record(_KIND, key.id, body)
-        elif not self._store.insert_record(_KIND, key.id, body):
-            raise InvalidInput(f"key {key.id!r} already exists; try again")
-        with self._lock:
-            self._entries[key.id] = key, digest
+        self._update(by, change)
+        return made[0], token
+
+    def _update(self, by: str, change: Callable[[Mapping[str, _Entry]], dict[str, _Entry]]) -> None:
+        """Change keys as they are in the store, all of them or none, and alone."""
+
+        def update(records: dict[str, bytes]) -> dict[str, bytes | None]:
+            known = _decode_entries(records)
+            # it was live when the request came in; another process may have revoked it since
+            if by in known and not known[by].key.is_live(datetime.now(UTC)):
+                raise Unauthenticated(f"key {by!r} is {known[by].key.state()}; use another one")
+            return {id: _encode_entry(entry) for id, entry in change(known).items()}
+
+        try:
+            self._store.update_records(_KIND, update)
+        finally:
+            with self._lock:
+                # to be read again: what was just written may have been changed by others since
+                self._read = -_FRESH
+
+
+def _find_entry(known: Mapping[str, _Entry], id: str, user: Key | None = None) -> _Entry:
+    if id not in known:
+        seen = [one for one in known if user is None or user.covers(known[one].key)]
+        raise HTTPProblem("unknown-key", f"no key {id!r}{suggest(str(id), seen)}")
+    return known[id]
+
+
+def _new_entry(known: Mapping[str, _Entry], key: Key, token: str) -> _Entry:
+    if key.id in known:
+        raise InvalidInput(f"key {key.id!r} already exists; try again")
+    return _Entry(key, _hash(_split_token(token)[1]))

@@ -29,6 +29,8 @@ from bursar.service.telemetry import ACCESS, REQUEST
 if TYPE_CHECKING:
     from bursar.service.service import Service
 
+_HEALTH = ("/healthz", "/readyz")  # checks of load balancers, which are never throttled
+_LOGIN = ("POST", "/login")  # the form limits its failures by itself
 _BATCHES = (":batch", ":void", "/campaigns")  # ends of paths that take long bodies
 _COOKIE = f"{COOKIE}=".encode()
 _PROCESS = secrets.token_hex(4)  # request ids of two processes differ
@@ -45,6 +47,11 @@ class Guard:
         self._config = config
         self._hosts = Hosts((*config.allowed_hosts, config.host))
         self._rate = RateLimit(config.rate) if config.rate > 0 else None
+        self._failures = (
+            RateLimit(config.rate, "requests with a wrong key")
+            if config.rate > 0
+            else RateLimit(_FAILURES, "requests with a wrong key", _FAILURES_AT_ONCE)
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -106,9 +113,18 @@ class Guard:
                     f"a page of {origin.decode('latin-1')!r} may not change anything here;"
                     " a proxy must pass the Host header on"
                 )
-        if self._rate is not None:
-            client = scope.get("client")
-            self._rate.take(f"@{client[0] if client else ''}" if key is None else key.id)
+        if scope["path"] not in _HEALTH:
+            self._count(scope, key, failed=key is None and b"authorization" in headers)
+
+    def _count(self, scope: Scope, key: Key | None, failed: bool) -> None:
+        """Count a request for the rate of its key, or of its address if it has none.
+
+        Failures count apart from other requests, since strangers behind a proxy share its address.
+        """
+        if failed:
+            self._failures.take(client_address(scope))
+        elif self._rate is not None and (scope["method"], scope["path"]) != _LOGIN:
+            self._rate.take(f"@{client_address(scope)}" if key is None else key.id)
 
     async def _bearer_key(self, scope: Scope, value: bytes) -> Key | None:
         scheme, _, rest = value.decode("latin-1").partition(" ")
@@ -134,13 +150,11 @@ class Guard:
             return None
         value = cookies[at + len(_COOKIE) :].partition(b";")[0].strip().decode("latin-1")
         service = self._service
-        if not service.keys.is_recent():
-            await service.run_for_keys(service.keys.refresh)
-        session = service.sessions.find(value)
+        session = await service.run_for_keys(service.sessions.find, value)
         if session is None:
             scope["bursar.refusal"] = "the session has ended; log in again"
             return None
-        scope["bursar.csrf"] = session.csrf
+        scope["bursar.csrf"], scope["bursar.session"] = session.csrf, session.id
         return session.key
 
 
@@ -211,14 +225,17 @@ def _too_large(most: int) -> TooLarge:
 
 _BURST = 2.0  # seconds' worth of requests that may come at once
 _CALLERS = 10_000  # callers that are remembered
+# requests with a wrong key, by address, of a service without a rate
+_FAILURES, _FAILURES_AT_ONCE = 20.0, 1000.0
 
 
 class RateLimit:
     """A token bucket for each caller; callers that were silent longest are forgotten."""
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, what: str = "requests", burst: float | None = None) -> None:
         self.rate = rate  # requests per second
-        self._size = max(1.0, rate * _BURST)
+        self._what = what  # is counted
+        self._size = max(1.0, rate * _BURST) if burst is None else burst
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, caller: str, now: float | None = None) -> None:
@@ -232,8 +249,15 @@ class RateLimit:
         if level < 1.0:
             wait = (1.0 - level) / self.rate
             raise RateLimited(
-                f"more than {self.rate:g} requests per second; wait {wait:.2f} s", retry_after=wait
+                f"more than {self.rate:g} {self._what} per second; wait {wait:.2f} s",
+                retry_after=wait,
             )
+
+
+def client_address(scope: Scope) -> str:
+    """Return the address that a request came from; behind a proxy, that of the proxy."""
+    client = scope.get("client")
+    return client[0] if client else ""
 
 
 # the host

@@ -147,9 +147,9 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if "\x1f" in scope["path"]:  # what the application made of %2F
+        if not scope["path"].isprintable():  # the application has replaced %2F or %3A
             names = scope["path_params"]
-            scope["path_params"] = {name: names[name].replace("\x1f", "/") for name in names}
+            scope["path_params"] = {name: restore_escapes(names[name]) for name in names}
         found = self._operations.get(scope["method"])
         answer: ASGIApp
         if found is None:
@@ -167,6 +167,11 @@ class Endpoint:
         answer = problem_response(error, scope)
         answer.headers.append((b"allow", self._allow.encode()))
         return answer
+
+
+def restore_escapes(name: str) -> str:
+    """Return a name from an address with the slashes and colons that were escaped in it."""
+    return name.replace("\x1f", "/").replace("\x1e", ":")
 
 
 def _head_of(stream: StreamingResponse) -> ASGIApp:

@@ -225,6 +225,14 @@ class AuthorQuery(Struct):
     ] = ""
 
 
+class RevocationQuery(Struct):
+    """Whether a revocation spares other keys."""
+
+    only: Annotated[
+        Flag, Meta(description="true keeps the keys that were rotated from it or created by it")
+    ] = "false"
+
+
 class AuditQuery(Struct):
     """Which page of a log."""
 
@@ -502,6 +510,12 @@ class NewKeyBody(KeyBody):
     """A new key with its token, which cannot be shown again."""
 
     token: str
+
+
+class RevokedKeyBody(KeyBody):
+    """A revoked key, and the ids of the keys that were rotated from it or created by it."""
+
+    also_revoked: list[str]
 
 
 class KeyPage(Struct):

@@ -32,6 +32,7 @@ from bursar.ledger.store import READ_STOPPED, ReadStopped
 from bursar.service.auth import Sessions
 from bursar.service.keys import Key, Keys
 from bursar.service.maintenance import ExplainedExcess
+from bursar.service.middleware import RateLimit
 from bursar.service.requests import request_deadline
 from bursar.service.responses import HTTPProblem
 from bursar.service.series import SeriesCache
@@ -45,6 +46,7 @@ _HEAVY = 2  # heavy reads that run at once
 _HEAVY_WAITING = 32  # that may wait
 _HEAVY_SECONDS = 30.0  # that one may wait
 _RECENT = 100_000  # decisions that are remembered
+_LOGINS, _LOGINS_AT_ONCE = 0.5, 20.0  # failed logins per second and address, with bursts
 _PING_SECONDS = 1.0  # for which the result of a ping is valid
 
 
@@ -103,6 +105,7 @@ class Service:
         self.config = config or ServiceConfig()
         self.keys = Keys(self.store)
         self.sessions = Sessions(self.store, self.keys, secure=self.config.secure_cookies)
+        self.failed_logins = RateLimit(_LOGINS, "failed logins", _LOGINS_AT_ONCE)  # by address
         self.metrics = Metrics(self)
         self.series = SeriesCache(self.store)
         self.signer = TokenSigner(self.store)
@@ -254,11 +257,11 @@ class Service:
 
     # watching
 
-    async def watch(self, name: str, key: Key) -> AsyncIterator[int | None]:
+    async def watch(self, name: str, key: Key, session: str = "") -> AsyncIterator[int | None]:
         """Yield the number of the newest event when it has grown, and None as a heartbeat.
 
         Commits of this process are seen at once, those of others within a second. The iteration
-        ends when the service stops or the key is no longer live.
+        ends when the service stops, or the key or the session is no longer live.
         """
         await self.find_campaign(name)
         self._loop = asyncio.get_running_loop()
@@ -269,7 +272,7 @@ class Service:
             )
         if not self.stopping:
             async for seq in self._notifiers[name].watch():
-                if not await self.is_admitted(key):
+                if not await self.is_admitted(key, session):
                     return
                 yield seq
 
@@ -286,12 +289,16 @@ class Service:
             (after, newest), lambda: self.run_in_thread(load, after, newest)
         )
 
-    async def is_admitted(self, key: Key) -> bool:
-        """Tell whether a key is still live, for streams, which outlive requests."""
+    async def is_admitted(self, key: Key, session: str = "") -> bool:
+        """Tell whether a key and a session are still live, for streams, which outlive requests."""
         if not self.config.require_keys:
             return True
         if not self.keys.is_recent():
             await self.run_for_keys(self.keys.refresh)
+        if session:
+            ended = await self.run_for_keys(self.sessions.has_ended, session)
+            if ended:
+                return False
         return self.keys.find_by_id(key.id) is not None
 
     def _notify(self, name: str) -> None:

@@ -17,6 +17,7 @@ from bursar.campaign.events import AUDITED
 from bursar.campaign.export import STREAM_FORMATS, stream_events
 from bursar.ledger import Event
 from bursar.service import schemas
+from bursar.service.auth import request_session
 from bursar.service.operation import CAMPAIGN, Call, H, operation
 from bursar.service.responses import BytesResponse, encode, json_response
 
@@ -108,7 +109,7 @@ async def _follow(
 ) -> AsyncIterator[bytes]:
     service, kinds = call.service, call.given.kind
     yield b"retry: 2000\n: events of the log follow\n\n"
-    async for newest in service.watch(call.campaign, call.key):
+    async for newest in service.watch(call.campaign, call.key, request_session(call.request)):
         if newest is None:
             yield b": still here\n\n"
             continue

@@ -36,16 +36,22 @@ async def create_key(call: Call[schemas.NewKeyRequest]) -> BytesResponse:
 async def rotate_key(call: Call[schemas.RotationRequest]) -> BytesResponse:
     """Create a successor of a key; the old one expires after the grace period."""
     keys, run, id = call.service.keys, call.service.run_in_thread, call.request.path_params["key"]
-    check_grant(call.key, await run(keys.get, id))
+    check_grant(call.key, await run(keys.get, id, call.key))
     return _new_key_response(*await run(keys.rotate, id, call.given.grace, call.key.id))
 
 
-@operation("DELETE", "/v1/keys/{key}", "keys", schemas.KeyBody, codes=("unknown-key",))
-async def revoke_key(call: Call[None]) -> BytesResponse:
-    """Revoke a key now."""
-    keys, run, id = call.service.keys, call.service.run_in_thread, call.request.path_params["key"]
-    check_grant(call.key, await run(keys.get, id))
-    return json_response((await run(keys.revoke, id, call.key.id)).as_dict())
+@operation("DELETE", "/v1/keys/{key}", "keys", schemas.RevokedKeyBody, codes=("unknown-key",))
+async def revoke_key(call: Call[schemas.RevocationQuery]) -> BytesResponse:
+    """Revoke a key now, with the keys that were rotated from it or created by it."""
+    keys, user, id = call.service.keys, call.key, call.request.path_params["key"]
+    only = call.given.only == "true"
+
+    def revoke() -> list[Key]:
+        check_grant(user, keys.get(id, user))
+        return keys.revoke_family(id, user.id, only=only, user=user)
+
+    key, *others = await call.service.run_in_thread(revoke)
+    return json_response(key.as_dict() | {"also_revoked": [one.id for one in others]})
 
 
 def _new_key_response(key: Key, token: str) -> BytesResponse:
