@@ -10,7 +10,7 @@ import logging
 import pickle
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
@@ -52,7 +52,7 @@ def make_dask_engine(address: str, timeout: float = 20.0) -> Engine:
             raise InvalidInput(
                 f"no Dask scheduler at {address!r} ({error}); start one with: dask scheduler"
             ) from None
-        with client:
+        with _silence(), client:
             cluster = _Cluster(client, address, stop)
             try:
                 yield from cluster.compute(experiment, iter(cells))
@@ -64,6 +64,20 @@ def make_dask_engine(address: str, timeout: float = 20.0) -> Engine:
                 raise cluster.describe_loss(error) from error
 
     return engine
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep Dask from printing tracebacks of lost connections, which are reported in one line."""
+    loggers = [logging.getLogger(f"distributed.{name}") for name in ("client", "batched", "core")]
+    before = [one.level for one in loggers]
+    for one in loggers:
+        one.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for one, level in zip(loggers, before, strict=True):
+            one.setLevel(level)
 
 
 class _Cluster:
@@ -81,23 +95,22 @@ class _Cluster:
         for _ in range(2 * threads):
             self._submit(parcel, waiting)
         while self._submitted and (future := self._wait()) is not None:
-            self._submit(parcel, waiting)
+            if future.status == "cancelled":
+                raise self.describe_loss("its units were cancelled")
             if future.status == "error":  # the worker could not even begin
-                cell = self._submitted.pop(future.key)[1]
-                yield fail_cell(experiment, cell, future.exception())
-            elif future.status == "finished":
+                result = fail_cell(experiment, self._submitted[future.key][1], future.exception())
+            else:
                 try:
                     result = future.result(timeout=PATIENCE)
-                except TimeoutError:  # the worker that had it died, and another must compute it
+                except TimeoutError:  # the worker that had it died: another must compute it
                     if not self._may_continue():
                         return
                     future.add_done_callback(self._finished.put)
                     continue
-                del self._submitted[future.key]
-                self._warned = False
-                yield result
-            else:
-                raise self.describe_loss(f"a unit was {future.status}")
+            del self._submitted[future.key]
+            self._warned = False
+            self._submit(parcel, waiting)
+            yield result
 
     def _submit(self, parcel: Parcel, waiting: Iterator[Cell]) -> None:
         cell = None if self.stop() else next(waiting, None)
@@ -135,10 +148,10 @@ class _Cluster:
 
     def describe_loss(self, reason: object) -> ClusterLost:
         """Return the error of a cluster that does not answer any more."""
-        kind = f"{type(reason).__name__}: " if isinstance(reason, Exception) else ""
+        text = str(reason).partition("\n")[0] or type(reason).__name__
         return ClusterLost(
-            f"lost the Dask scheduler at {self.address} ({kind}{reason}); finished units are"
-            " stored: start the scheduler and workers, then run the same command again"
+            f"lost the Dask scheduler at {self.address} ({text}); finished units are stored: start"
+            " the scheduler and workers, then run the same command again"
         )
 
     def _count_threads(self) -> int:
