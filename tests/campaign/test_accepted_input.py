@@ -9,14 +9,17 @@ from enum import StrEnum
 import msgspec
 import numpy as np
 import pytest
+from dashboard_site import site
 from hand_clock import HandClock, live_state
 from postgres_server import database, postgres  # noqa: F401  fixtures
+from typer.testing import CliRunner
 
-from bursar import Campaign
+from bursar import Campaign, Client
 from bursar.campaign import committer
 from bursar.campaign.ask_options import make_ask_options
 from bursar.campaign.export import decision_rows, stream_events
 from bursar.campaign.state import decode_snapshot, encode_snapshot
+from bursar.cli.campaign import app
 from bursar.errors import CorruptLedger, InvalidInput, UnknownCampaign, UnknownDecision
 from bursar.ledger import Event
 from bursar.ledger.store import CampaignTotals
@@ -309,6 +312,51 @@ def test_13_2_a_log_with_a_deep_context_is_read_by_all(database_url, tmp_path):
     if database_url.startswith("sqlite"):
         assert campaign.store.backup(tmp_path / "copy.db") == 6
     campaign.store.close()
+
+
+@pytest.mark.parametrize("context", [{"a": nested(DEEP)}, {"n": 2**64}], ids=["deep", "large"])
+def test_13_2_an_odd_log_is_read_over_http_on_the_dashboard_and_by_the_shell(
+    context, database_url, tmp_path
+):
+    log_ask(make(database_url), "p", context)
+    with site(database_url) as (_, client):
+        path = "/v1/campaigns/llm"
+        assert client.get(f"{path}/events").json()["events"][2]["decision"] == "p"
+        assert len(client.get(f"{path}/decisions").json()["decisions"]) == 2
+        for end in ("", "/audit", "/series", "/export", "/decisions/p?why=true"):
+            assert client.get(path + end).status_code == 200, end
+        for end in ("", "/events", "/decisions/p", "/ledger"):
+            assert client.get(f"/campaigns/llm{end}").status_code == 200, end
+        assert client.post(f"{path}/decisions", json={}).status_code == 201
+    ids = ("--json", "llm")
+    for words in (
+        ["show", *ids], ["ask", *ids], ["events", "llm"], ["events", *ids], ["explain", *ids, "p"],
+        ["export", "llm", str(tmp_path / "a.csv")], ["verify", "llm"],
+        ["export", "--events", "llm", str(tmp_path / "b.csv")], ["tell", *ids, "p", "--cost", "0"],
+    ):  # fmt: skip
+        done = CliRunner().invoke(app, words, env={"BURSAR_STORAGE": database_url})
+        assert done.exit_code == 0, (words, done.exception)
+
+
+@pytest.mark.parametrize("name", ["an integer of 65 bits", "33 levels", "NUL"])
+def test_13_1_every_door_refuses_what_cannot_be_kept(name, tmp_path):
+    context = BAD_CONTEXTS[name]
+    with site() as (service, client):
+        make(service.store)
+        bodies = [{"id": "p", "context": context}, {"n": 3, "context": context}, {"id": "a\0"}]
+        for body in bodies:
+            done = client.post("/v1/campaigns/llm/decisions", json=body)
+            assert (done.status_code, done.json()["code"]) == (422, "invalid"), done.text
+        deep = f'{{"context": {{"a": {"[" * DEEP}{"]" * DEEP}}}}}'
+        done = client.post("/v1/campaigns/llm/decisions", content=deep)
+        assert done.json()["code"] in ("invalid", "malformed")
+        assert service.campaign("llm").status().seq == 1
+    with pytest.raises(InvalidInput, match="context"):
+        Client("http://127.0.0.1:9", key=None).campaign("llm").ask(context=context)
+    make(url := f"sqlite:///{tmp_path / 'b.db'}").close()
+    words = ["ask", "llm", "--id", "a\nb"]
+    done = CliRunner().invoke(app, words, env={"BURSAR_STORAGE": url})
+    assert isinstance(done.exception, InvalidInput)
 
 
 def test_13_2_a_deep_context_is_refused_with_its_place():

@@ -128,9 +128,9 @@ def test_a_context_is_noted_and_belongs_to_the_ask() -> None:
 @pytest.mark.parametrize(
     ("context", "said"),
     [
-        ({"x": float("nan")}, "plain data"),
+        ({"x": float("nan")}, "context.x must be finite"),
         ({"x": object()}, "plain data"),
-        ({1: 2}, "plain data"),
+        ({1: 2}, "keys of context must be texts"),
         (["x"], "mapping"),
         ({"x": "y" * 20_000}, "at most 16,384 bytes, got 20,0"),
     ],

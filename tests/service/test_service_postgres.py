@@ -113,7 +113,7 @@ def test_what_postgresql_cannot_look_for_is_not_there_and_harms_nobody(database:
             {"decision": "d1", "cost": "0.001", "report_id": "\x00"},
         ]
         results = api.post("/v1/outcomes:batch", {"outcomes": outcomes}).json()["results"]
-        assert [one["status"] for one in results] == [404, 404, 404, 200]
+        assert [one["status"] for one in results] == [404, 404, 404, 422]
     service.close()
 
 
