@@ -408,6 +408,26 @@ def test_13_9_wrong_keys_are_limited_apart_from_everything_else():
     site.service.close()
 
 
+def test_13_low_a_stream_ends_with_its_session(site):
+    key, _ = site.key("read")
+    sessions = site.service.sessions
+    value = sessions.start(key).partition(";")[0].partition("=")[2]
+    session = sessions.find(value).id
+
+    async def look():
+        Campaign("llm", "1.00", {"a": "0.1"}, storage=site.service.store)
+        stream = site.service.watch("llm", key, session)
+        assert await anext(stream) == 1
+        sessions.end(session)
+        site.service.campaign("llm").ask()
+        site.service._notify("llm")
+        assert [one async for one in stream] == [], "the key is still live, but not the session"
+        assert await site.service.is_admitted(key)
+        assert not await site.service.is_admitted(key, session)
+
+    asyncio.run(asyncio.wait_for(look(), 20))
+
+
 def test_13_9_wrong_keys_are_limited_without_a_rate_too(monkeypatch):
     monkeypatch.setattr("bursar.service.middleware._FAILURES_AT_ONCE", 50.0)
     site = Site()
