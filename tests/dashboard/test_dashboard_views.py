@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 import bursar
 from bursar.campaign import Campaign, Estimate
+from bursar.campaign.forecast import count_draws
 from bursar.dashboard import create
-from bursar.dashboard.campaign import COLUMNS, filter_holds
+from bursar.dashboard.campaign import COLUMNS, filter_holds, select_options
 from bursar.dashboard.events import EventDescriber, load_arm_keys, read_backwards
 from bursar.dashboard.ledger import compare_bill, parse_bill
 from bursar.dashboard.render import bar_widths, format_date, make_axis
@@ -41,6 +42,25 @@ def test_money_is_written_exactly(amount):
     text = format_money(amount).replace(",", "").replace("−", "-")
     assert Decimal(text) == amount
     assert len(text.partition(".")[2]) >= 2
+
+
+def test_13_pages_of_many_arms_show_the_chosen_one_and_its_rivals():
+    arms = {f"arm{number}": f"0.{number + 100:06}" for number in range(3000)}
+    campaign = Campaign("c", budget="9", arms=arms)
+    for _ in range(3):
+        decision = campaign.ask()
+        campaign.tell(decision, cost="0.0001", reward=1.0)
+    explanation = campaign.explain(decision)
+    shown = select_options(explanation)
+    assert (len(explanation.options), len(shown)) == (3000, 100)
+    assert shown[0].key == decision.arm
+    forecast = campaign.forecast()
+    assert forecast.plays.low <= forecast.plays.value <= forecast.plays.high
+    assert count_draws(3000) < count_draws(1000) == count_draws(2)
+
+
+def test_13_12_a_bill_may_have_the_ids_of_an_export():
+    assert parse_bill("id,amount\n'=1+1,0.10\n'tis,0.20", Coin(2)) == {"=1+1": 10, "'tis": 20}
 
 
 def test_a_running_campaign_at_a_glance():

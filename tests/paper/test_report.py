@@ -15,7 +15,7 @@ from report_sample import BTS, HOSTILE, OURS, RANDOM, REGRET, claim, drawn, full
 
 from bursar.errors import MissingData
 from bursar.paper.figures.draw import DrawnFigure
-from bursar.paper.report import ReportData, render_report, write_report
+from bursar.paper.report import ReportData, build, render_report, write_report
 
 VOID = {"meta", "img", "br", "link", "input", "hr", "source"}
 
@@ -280,3 +280,9 @@ def test_a_page_that_cannot_be_made_leaves_the_old_one(tmp_path):
     with pytest.raises(MissingData, match=r"figure 'gone' has no file '.*gone\.svg'; draw the"):
         write_report(full(tmp_path, figures=[gone]), path)
     assert path.read_text() == "old"
+
+
+def test_13_12_no_cell_of_a_summary_is_a_formula(tmp_path: Path) -> None:
+    rows = [{"setting": "=1+1", "policy": "@x", "regret": -1.5}]
+    build._write_csv(tmp_path / "summary.csv", rows)
+    assert (tmp_path / "summary.csv").read_text().splitlines()[1] == "'=1+1,'@x,-1.5"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bursar.service.service import Service
 
 CAMPAIGN = "/v1/campaigns/{campaign}"
+LONG_READ = ("overloaded", "deadline-passed")  # codes of reads that may have to wait
 Given = TypeVar("Given")
 
 

@@ -17,10 +17,10 @@ from bursar.errors import BursarError, InvalidInput
 from bursar.ledger import Event
 from bursar.service import schemas
 from bursar.service.auth import require
-from bursar.service.operation import CAMPAIGN, Call, H, camel_case, operation
+from bursar.service.operation import CAMPAIGN, LONG_READ, Call, H, camel_case, operation
 from bursar.service.requests import check_id, header, only_campaign, request_deadline
 from bursar.service.responses import JSON, BytesResponse, encode, json_response, problem_body
-from bursar.service.routes.events import LONG_READ, PAGE_BYTES, find_events, page_response
+from bursar.service.routes.events import PAGE_BYTES, find_events, page_response
 
 if TYPE_CHECKING:
     from bursar.service.service import Service
@@ -196,18 +196,19 @@ async def show_decision(call: Call[schemas.WhyQuery]) -> BytesResponse:
     """Return a decision as it stands and, if wanted, why it was made."""
     service, campaign = call.service, await call.open_campaign()
 
-    def look() -> dict[str, Any]:
+    def look() -> bytes:
         decision = campaign.decision(call.decision)
         body = schemas.decision_body(call.campaign, decision, service.signer)
-        return msgspec.structs.asdict(body)
-
-    found = await service.run_in_thread(look)
-    if call.given.why == "true":
-        why = await service.run_heavy(call.request, campaign.explain, call.decision)
+        if call.given.why != "true":
+            return encode(body)
+        why = campaign.explain(call.decision)
         if not why.verified:
             service.metrics.mismatches.inc()
-        found["why"] = why.as_dict()
-    return json_response(found)
+        return encode(msgspec.structs.asdict(body) | {"why": why.as_dict()})
+
+    if call.given.why == "true":
+        return BytesResponse(200, await service.run_heavy(call.request, look))
+    return BytesResponse(200, await service.run_in_thread(look))
 
 
 @operation(

@@ -18,11 +18,10 @@ from bursar.campaign.export import STREAM_FORMATS, stream_events
 from bursar.ledger import Event
 from bursar.service import schemas
 from bursar.service.auth import request_session
-from bursar.service.operation import CAMPAIGN, Call, H, operation
+from bursar.service.operation import CAMPAIGN, LONG_READ, Call, H, operation
 from bursar.service.responses import BytesResponse, encode, json_response
 
 _MEDIA = ("application/jsonl", "text/csv", "application/vnd.apache.parquet")  # of exports
-LONG_READ = ("overloaded", "deadline-passed")  # codes of reads that may have to wait
 _MOST = 100_000  # events that one call reads at most
 _SMALL = 1000  # events of a page that needs no place among heavy reads
 PAGE_BYTES = 4 << 20  # of JSON, after which a page ends
