@@ -417,3 +417,11 @@ def test_the_ledger_of_a_shell_is_that_of_python(shell):
     shell.run("tell", "llm", decision.id, "--cost", "0.001", "--reward", "1")
     assert campaign.spent == Decimal("0.001")
     campaign.close()
+
+
+def test_13_1_a_reason_does_not_control_the_terminal(shell):
+    shell.create()
+    decision = shell.json("ask", "llm")["id"]
+    shell.run("void", "llm", decision, "--reason", "a\x1b[2J\nb")
+    [line] = shell.run("events", "llm", "--kind", "voided").splitlines()
+    assert r"reason='a\x1b[2J\nb'" in line

@@ -72,6 +72,10 @@ def test_13_8_damage_is_named_with_its_event(path, change):
     assert done.exit_code == 2
     assert "ads: 11 events verified" in done.output
     assert "error: llm cannot be verified: event 4 " in done.output
+    done = bursar(path, "list")
+    assert done.exit_code == 2
+    assert "error: llm cannot be read: event 4 " in done.output
+    assert "ads   active" in done.output
     with pytest.raises(CorruptLedger, match="event 4 "):
         SQLiteStore(f"sqlite:///{path}").backup(path.with_name("copy.db"))
 

@@ -38,7 +38,7 @@ from bursar.cli.output import (
     show_outcome,
     show_view,
 )
-from bursar.errors import BudgetExhausted, BursarError, InvalidInput
+from bursar.errors import BudgetExhausted, BursarError, CorruptLedger, InvalidInput, NewerSchema
 from bursar.formatting import to_plain
 
 if TYPE_CHECKING:
@@ -143,8 +143,17 @@ def create(
 @app.command("list")
 def list_(storage: Storage = None, as_json: AsJSON = False) -> None:
     """List the campaigns: state, budget, spent, held, available."""
+    found, damaged = [], 0
     with open_store_option(storage) as store:
-        show_campaigns([bursar.Campaign(name, storage=store) for name in store.names()], as_json)
+        for name in store.names():
+            try:
+                found.append(bursar.Campaign(name, storage=store))
+            except (CorruptLedger, NewerSchema) as error:
+                typer.echo(f"error: {name} cannot be read: {error}", err=True)
+                damaged += 1
+        show_campaigns(found, as_json)
+    if damaged:
+        raise typer.Exit(2)
 
 
 @_command()
@@ -344,8 +353,14 @@ def _show_events(events: Iterable[Event], as_json: bool) -> None:
             }  # fmt: skip
             typer.echo(json.dumps(to_plain(row), ensure_ascii=False))
         else:
-            body = ", ".join(f"{key}={value}" for key, value in event.body.items())
+            body = ", ".join(f"{key}={_to_line(value)}" for key, value in event.body.items())
             typer.echo(f"{event.seq}\t{event.kind}\t{event.decision}\t{body}")
+
+
+def _to_line(value: Any) -> str:
+    """Return a value as text that stays on its line and does not control a terminal."""
+    text = str(value)
+    return text if text.isprintable() else repr(text)
 
 
 @_command(_show_events)
