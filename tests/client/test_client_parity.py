@@ -256,8 +256,13 @@ def test_campaigns_and_keys_are_managed(live: Live):
         new = client.rotate_key(made.id)
         with Client(live.url, key=new.token) as worker:
             worker.campaign("a").ask()
-        client.revoke_key(new.id)
+        last = client.rotate_key(new.id, grace=600)
+        client.revoke_key(new.id, only=True)
+        states = {one.id: one.revoked is not None for one in client.keys()}
+        assert (states[new.id], states[last.id]) == (True, False)
+        client.revoke_key(new.id)  # and what came from it
         found = client.keys()
+        assert next(one for one in found if one.id == last.id).revoked is not None
         assert {one.id for one in found} >= {made.id, new.id}
         assert next(one for one in found if one.id == new.id).revoked is not None
 
