@@ -258,7 +258,8 @@ def test_campaigns_and_keys_are_managed(live: Live):
             worker.campaign("a").ask()
         last = client.rotate_key(new.id, grace=600)
         client.revoke_key(new.id, only=True)
-        states = {one.id: one.revoked is not None for one in client.keys()}
+        listed = client.keys()
+        states = {one.id: one.revoked is not None for one in listed}
         assert (states[new.id], states[last.id]) == (True, False)
         client.revoke_key(new.id)  # and what came from it
         found = client.keys()
