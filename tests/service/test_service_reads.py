@@ -161,6 +161,24 @@ def test_13_4_a_read_waits_for_half_a_minute_at_most(
     assert slow.started == 2
 
 
+def test_13_11_a_campaign_is_opened_once_for_all_who_wait(
+    live: Live, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, open_campaign = [], live.service.campaign
+
+    def wait(name: str) -> Campaign:
+        opened.append(name)
+        time.sleep(0.3)
+        return open_campaign(name)
+
+    monkeypatch.setattr(live.service, "campaign", wait)
+    live.service._campaigns.clear()
+    with ThreadPoolExecutor(8) as pool:
+        codes = pool.map(lambda _: client.get("/v1/campaigns/llm/state").status_code, range(8))
+        assert set(codes) == {200}
+    assert opened == ["llm"]
+
+
 # bytes
 
 

@@ -121,6 +121,7 @@ class Service:
         self._ping_pool = ThreadPoolExecutor(1, thread_name_prefix="ping")
         self._heavy = HeavyReads()
         self._campaigns: dict[str, Campaign] = {}
+        self._openings: dict[str, asyncio.Task[Campaign]] = {}
         self._notifiers: dict[str, ChangeNotifier] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
@@ -144,7 +145,16 @@ class Service:
     async def find_campaign(self, name: str) -> Campaign:
         """Return a campaign without blocking the event loop."""
         found = self._campaigns.get(name)
-        return await self.run_in_thread(self.campaign, name) if found is None else found
+        if found is not None:
+            return found
+        # opened once for all who wait: a campaign with many open decisions takes time and memory
+        opening = self._openings.get(name)
+        if opening is None:
+            loop = asyncio.get_running_loop()
+            opening = loop.create_task(self.run_in_thread(self.campaign, name))
+            self._openings[name] = opening
+            opening.add_done_callback(lambda _: self._openings.pop(name, None))
+        return await asyncio.shield(opening)
 
     async def submit(
         self,
