@@ -177,7 +177,7 @@ class SQLiteStore(SQLStore):
         try:
             self._writer.execute("COMMIT")
             self._data_version = self._writer.data_version()
-            self._check_files(_WAL)  # what went to a log without a name is not acknowledged
+            self._check_files(commit=True)  # what went to a log without a name is not acknowledged
         except BaseException as error:  # whether it was committed is on the disk
             raise self.fail(error) from error
 
@@ -294,7 +294,7 @@ class SQLiteStore(SQLStore):
 
     def _prepare_writer(self) -> apsw.Connection:
         if self._file != _NO_FILE:
-            self._check_files(_SHM)  # in which other processes would no longer see our locks
+            self._check_files()
         if self._writer is None:
             self._open_writer()
         elif self._log.full or time.monotonic() >= self._due:
@@ -337,11 +337,18 @@ class SQLiteStore(SQLStore):
             )
         return found
 
-    def _check_files(self, part: int) -> None:
-        """Check that the file and one beside it are those that were opened; only with the lock."""
+    def _check_files(self, *, commit: bool = False) -> None:
+        """Check that the file and those beside it are those that were opened; only with the lock.
+
+        After a commit only those that it was written to; the -shm has locks for other processes.
+        """
         found = self._check_file()
         written = found.st_mtime_ns, found.st_size
-        if self._opened is not None and _identify(self._beside[part]) != self._opened[part]:
+        beside = self._opened
+        if beside is not None and (
+            _identify(self._beside[_WAL]) != beside[_WAL]
+            or (not commit and _identify(self._beside[_SHM]) != beside[_SHM])
+        ):
             saved = self._save_lost_log(written == self._written)
             with self._reading:
                 self._disconnect()
@@ -349,7 +356,7 @@ class SQLiteStore(SQLStore):
                 "what it contained was saved in the ledger" if saved else
                 "campaigns that now lack events become unreconciled"
             )  # fmt: skip
-        if part == _SHM and written != self._written:
+        if not commit and written != self._written:
             # another process copied the log into the file; or the file was overwritten, which
             # SQLite does not notice: read everything again
             self._written = written
