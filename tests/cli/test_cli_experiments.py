@@ -98,17 +98,18 @@ def test_the_report_says_how_it_was_made(folder):
     assert made["run"]["done"] == 16
 
 
-def test_the_written_experiment_runs_again_from_what_is_cached(folder):
-    done = typed("run", folder / "experiment.toml", "--out", folder, "--json")
-    printed = json.loads(done.stdout)
-    assert printed["units"] == {"total": 16, "done": 0, "cached": 16, "failed": 0}
-    assert printed["report"] == str(folder / "report.html")
+def test_the_written_experiment_finds_what_is_cached(folder):
+    done = typed("run", folder / "experiment.toml", "--out", folder, "--dry-run", "--json")
+    facts = json.loads(done.stdout)
+    assert (facts["to_compute"], facts["cached"]) == (0, 16)
 
 
-def test_a_run_can_be_forced_to_compute_all_anew(folder):
+def test_a_run_can_be_forced_to_compute_everything_again(folder):
     before = (folder / "results.parquet").read_bytes()
     done = typed("run", folder / "experiment.toml", "--out", folder, "--json", "--force")
-    assert json.loads(done.stdout)["units"]["done"] == 16
+    printed = json.loads(done.stdout)
+    assert printed["units"] == {"total": 16, "done": 16, "cached": 0, "failed": 0}
+    assert printed["report"] == str(folder / "report.html")
     assert (folder / "results.parquet").read_bytes() == before
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from extent import extent
 from typer.testing import CliRunner
 
 import bursar
@@ -87,17 +88,14 @@ def plain(**changes) -> Log:
 # ---- the estimate against the truth
 
 
+SLUGS = [OMEGA, "bts", "eps-first", "uniform"]
+
+
 @pytest.mark.parametrize("how", ["uniform", "uneven", "context"])
 @pytest.mark.parametrize(
     "slug",
-    [
-        OMEGA,
-        "bts",
-        "eps-first",
-        "uniform",
-        # one process compiles it, which takes seconds
-        pytest.param("mrcb:set_size=2", marks=pytest.mark.xdist_group("mrcb")),
-    ],
+    # the pass of MRCB is compared with the learner below; here its games take longest
+    extent(SLUGS, [*SLUGS, "mrcb:set_size=2"]),
 )
 def test_the_interval_holds_what_a_simulation_of_the_policy_earns(slug, how):
     truth = simulated(slug, 100)
@@ -170,7 +168,6 @@ def test_accepted_rows_are_a_fair_stream_of_each_arm():
     assert np.abs(weight / len(rows) - 0.15).max() < 0.005  # every arm as often as any other
 
 
-@pytest.mark.xdist_group("mrcb")
 def test_a_pass_is_the_learner_and_the_log_step_by_step():
     rows = find_support(logged(600, "context", seed=9), NAMES)
     knowledge = PolicyKnowledge(1e9, None, (0.0, 1.0), (0.0, 1.0))

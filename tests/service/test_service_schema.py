@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import schemathesis
+from extent import extent
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import (
     missing_required_header,
@@ -35,7 +36,7 @@ _NOT_IN_A_SCHEMA = [positive_data_acceptance, negative_data_rejection, missing_r
 schema = schemathesis.openapi.from_asgi("/v1/openapi.json", _APP)
 
 _LITTLE = settings(
-    max_examples=15,
+    max_examples=extent(8, 30),
     derandomize=True,
     deadline=None,
     phases=(Phase.explicit, Phase.generate),
