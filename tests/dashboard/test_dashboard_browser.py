@@ -140,6 +140,7 @@ def test_a_campaign_is_made_watched_and_changed_by_hand(browser, server):
         expect(tab.locator("#preview")).to_contain_text(
             "7.76 EUR would be available, enough for 77 asks."
         )
+        tab.wait_for_load_state()  # scripts listen from here on
         tab.get_by_label("New budget in EUR").fill("9")
         expect(tab.locator("#preview")).to_contain_text("8.76 EUR would be available", timeout=WAIT)
         tab.get_by_label("Type by hand to confirm").fill("by hand")
