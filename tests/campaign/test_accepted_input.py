@@ -369,7 +369,7 @@ def test_13_8_an_event_that_makes_no_sense_is_named(database_url):
     log_ask(campaign, "p", {})
     campaign = Campaign("llm", storage=database_url)
     state = live_state(campaign)
-    event = Event(state.seq + 1, state.ts + 1, "told", "nobody", {"cost": "x"})
+    event = Event(state.seq + 1, state.ts + 1, "told", "unknown", {"cost": "x"})
     totals = CampaignTotals("active", state.budget, state.spent, state.held, granted=False)
     with campaign.store.open_writer("llm") as writer:
         writer.append([event], totals)

@@ -157,7 +157,7 @@ def test_13_8_a_damaged_log_is_counted_and_raises_an_alarm(service, caplog):
     assert "event 2" in load_verifications(service.store)["llm"].error
     assert load_verifications(service.store)["ads"].error == ""
     assert maintenance.verify_overdue(service) == 0  # it is not read again every minute
-    assert load_verifications(service.store)["nobody"] == LastVerification()
+    assert load_verifications(service.store)["unknown"] == LastVerification()
 
 
 def test_13_8_a_campaign_that_cannot_be_opened_does_not_hide_the_others(service, tmp_path):

@@ -137,7 +137,7 @@ def test_each_gets_its_own_refusal(service: Service) -> None:
     async def play() -> None:
         calls = (
             service.submit(
-                "llm", ask_command(options=make_ask_options(["small"] if n else ["nobody"]))
+                "llm", ask_command(options=make_ask_options(["small"] if n else ["missing"]))
             )
             for n in range(12)
         )

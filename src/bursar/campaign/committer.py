@@ -107,7 +107,7 @@ class Committer:
                 self._lock.release()
         if isinstance(result, Exception):
             raise result
-        return result  # type: ignore[no-any-return]
+        return result  # type: ignore[no-any-return]  # a queue holds results of every type
 
     def execute_batch(self, commands: Sequence[Command[Any]]) -> list[Any]:
         """Run commands with one commit; return the result of each, or the error it raised."""
@@ -475,5 +475,5 @@ class TrustedClock:
     def _load_offset(self, default: int) -> int:
         kept = self._store.records("clock").get(self._boot) if self._boot else None
         with suppress(TypeError, ValueError):  # there is none, or it is damaged
-            return int(kept)  # type: ignore[arg-type]
+            return int(kept)  # type: ignore[arg-type]  # None is a TypeError
         return default
