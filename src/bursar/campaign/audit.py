@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -140,26 +140,18 @@ def _iterate_snapshots(store: Store, name: str, before: int) -> Iterator[tuple[i
         before = found[0]
 
 
+@dataclass
 class _Verifier:
     """Checks events one by one while `check_chain` checks their hashes."""
 
-    state: State  # since the first event
-    audit: Audit
-
-    def __init__(
-        self,
-        name: str,
-        live: tuple[int, bytes],
-        snapshots: Mapping[int, bytes],
-        choices: bool,
-        pause: Callable[[], None] | None = None,
-    ) -> None:
-        self.name = name
-        self.pause = pause
-        self.live = live
-        self.snapshots = snapshots
-        self.choices = choices
-        self.last_hash = b""
+    name: str
+    live: tuple[int, bytes]
+    snapshots: Mapping[int, bytes]
+    choices: bool
+    pause: Callable[[], None] | None
+    last_hash: bytes = b""
+    state: State = field(init=False)  # since the first event
+    audit: Audit = field(init=False)
 
     def check_events(self, events: Iterable[tuple[Event, bytes]]) -> Iterator[tuple[Event, bytes]]:
         """Yield events with their hashes; check each after its hash was found right."""

@@ -6,6 +6,7 @@ A snapshot is a state as bytes, the same bytes for the same state; it spares rea
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from heapq import heapify, heappush
 from typing import Any
@@ -59,7 +60,7 @@ class State:
         self.arms: list[Arm] = []
         self.keys: dict[str, int] = {}
         self.day_cap: int | None = None
-        self.days: dict[int, Balance] = {}
+        self.days: defaultdict[int, Balance] = defaultdict(Balance)
         self.decisions: dict[str, DecisionRecord] = {}  # those that expect more events
         self.deadlines: list[tuple[int, str]] = []
         self.flags: list[str] = []
@@ -163,7 +164,7 @@ class State:
         arm.asks += 1
         arm.last = event.ts
         arm.money.held += hold
-        (self.days.get(record.day) or self._add_day(record.day)).held += hold
+        self.days[record.day].held += hold
         self.held += hold
         self.asks += 1
         self.learner.add_waiting(record.arm)
@@ -198,7 +199,7 @@ class State:
     def _settle(self, record: DecisionRecord, cost: int) -> None:
         """Replace what a decision holds, or was charged before, by its cost."""
         arm, hold, more = self.arms[record.arm], record.hold, cost - record.charged
-        day = self.days.get(record.day) or self._add_day(record.day)
+        day = self.days[record.day]
         if record.money in OPEN:
             self.held -= hold
             arm.money.held -= hold
@@ -247,7 +248,7 @@ class State:
         arm.open -= 1
         self.held -= record.hold
         self.spent += charge
-        for balance in (arm.money, self.days.get(record.day) or self._add_day(record.day)):
+        for balance in (arm.money, self.days[record.day]):
             balance.held -= record.hold
             balance.spent += charge
         record.apply(event)
@@ -259,9 +260,6 @@ class State:
         """Drop the deadlines that have passed or changed."""
         self.deadlines = [(self.next_deadline(one), one.id) for one in self.decisions.values()]
         heapify(self.deadlines)
-
-    def _add_day(self, day: int) -> Balance:
-        return self.days.setdefault(day, Balance())
 
     # rules
 
@@ -444,7 +442,7 @@ def decode_snapshot(content: bytes) -> State | None:
         setattr(state, name, plain[name])
     state.arms = msgspec.convert(data["arms"], list[Arm])
     state.keys = {arm.key: number for number, arm in enumerate(state.arms)}
-    state.days = dict(msgspec.convert(data["days"], list[tuple[int, Balance]]))
+    state.days.update(msgspec.convert(data["days"], list[tuple[int, Balance]]))
     decisions = msgspec.convert(data["choices"], list[DecisionRecord])
     state.decisions = {one.id: one for one in decisions}
     state.rebuild_deadlines()
