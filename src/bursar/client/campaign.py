@@ -143,19 +143,16 @@ class CampaignVerbs:
             "context": context,
         }
         if n is None:
-            return (yield from self._ask_one(options, id))
+            key = new_id() if id is None else check_new_id(id)
+            body = options | {"id": key}
+            request = Request("POST", self._path("decisions"), self._read_decision, body)
+            return (yield from self._send_ask(request, [key] if id is None else []))
         if id is not None:
             raise InvalidInput("give n or id, not both; each decision of a batch has its own id")
         count = check_int("n", n, 1, "how many decisions to ask for")
         return (yield from self._ask_many(options, count))
 
     ask: Any = ScriptMethod(_ask)
-
-    def _ask_one(self, options: dict[str, Any], own: str | None) -> Script[Decision]:
-        key = new_id() if own is None else check_new_id(own)
-        body = options | {"id": key}
-        request = Request("POST", self._path("decisions"), self._read_decision, body)
-        return (yield from self._send_ask(request, [key] if own is None else []))
 
     def _ask_many(self, options: dict[str, Any], count: int) -> Script[list[Decision]]:
         granted: list[Decision] = []
@@ -185,7 +182,7 @@ class CampaignVerbs:
                 yield from self._release(request, own_ids)
             elif self._transport.may_have_arrived(error):
                 voids = [self._make_void(one, "no answer to the ask") for one in own_ids]
-                self._transport.store(voids, error)
+                self._transport.store([(void, error) for void in voids])
             raise
         yield from self._transport.deliver_stored()
         return found
@@ -202,7 +199,7 @@ class CampaignVerbs:
                 del voids[0]
         except BursarError as error:
             if self._transport.may_have_arrived(error):
-                self._transport.store(voids, error)
+                self._transport.store([(void, error) for void in voids])
 
     def _make_void(self, key: str, reason: str, by: str = "") -> Request[Decision]:
         path = self._path("decisions", key, "void")
@@ -280,7 +277,7 @@ class CampaignVerbs:
             else:
                 pairs = zip(parts, some, strict=False)
                 failed = [(part, one) for part, one in pairs if isinstance(one, BursarError)]
-                self._transport.store_refused(failed)
+                self._transport.store(failed)
                 results += some
         return results
 
@@ -436,7 +433,7 @@ class CampaignVerbs:
         except GeneratorExit:
             raise
         except BaseException as failure:
-            stored = self._transport.store((request,), failure)
+            stored = self._transport.store([(request, failure)])
             if not stored or not isinstance(failure, BursarError):
                 raise
             # the work is done and its outcome is stored: an error would have it done twice
@@ -481,14 +478,14 @@ class CampaignVerbs:
         self, budget: Amount, *, by: str = "", if_version: int | None = None
     ) -> Script[None]:
         """Raise or cut the budget; below what is spent and held, no more asks are granted."""
-        yield from self._set_limits(budget, {}, by, if_version)
+        yield from self._set_limits(budget, {}, by=by, if_version=if_version)
 
     @ScriptMethod
     def set_cap(
         self, scope: str, cap: Amount | None, *, by: str = "", if_version: int | None = None
     ) -> Script[None]:
         """Limit spending per "day" or on "arm:KEY"; None removes the limit."""
-        yield from self._set_limits(None, {scope: cap}, by, if_version)
+        yield from self._set_limits(None, {scope: cap}, by=by, if_version=if_version)
 
     @ScriptMethod
     def change(
@@ -500,14 +497,10 @@ class CampaignVerbs:
         if_version: int | None = None,
     ) -> Script[None]:
         """Set the budget and caps together; an error leaves all of them as they were."""
-        yield from self._set_limits(budget, caps or {}, by, if_version)
+        yield from self._set_limits(budget, caps or {}, by=by, if_version=if_version)
 
     def _set_limits(
-        self,
-        budget: Amount | None,
-        caps: Mapping[str, Amount | None],
-        by: str,
-        if_version: int | None,
+        self, budget: Amount | None, caps: Mapping[str, Amount | None], **how: Any
     ) -> Script[None]:
         body: dict[str, Any] = {}
         if budget is not None:
@@ -519,7 +512,7 @@ class CampaignVerbs:
                 limits[scope] = yield from self._encode_money(f"the cap of {scope}", cap)
         body |= {"caps": limits} if limits else {}
         if body:
-            yield from self._change("PATCH", self._path(), body, by, if_version)
+            yield from self._change("PATCH", self._path(), body, **how)
 
     @ScriptMethod
     def pause(self, *, by: str = "", if_version: int | None = None) -> Script[None]:

@@ -159,19 +159,14 @@ _BY_CODE: dict[str, type[BursarError]] = {
     if isinstance(found, type) and issubclass(found, BursarError)
 } | {"invalid": errors.InvalidInput, "error": BursarError}
 _BY_STATUS: dict[int, type[BursarError]] = {
-    400: errors.InvalidInput,
+    **dict.fromkeys((400, 405, 415, 422, 428), errors.InvalidInput),
+    **dict.fromkeys((502, 504), errors.StorageUnavailable),
     401: errors.Unauthenticated,
     403: errors.Forbidden,
-    405: errors.InvalidInput,
     412: errors.StaleVersion,
     413: errors.TooLarge,
-    415: errors.InvalidInput,
-    422: errors.InvalidInput,
-    428: errors.InvalidInput,
     429: errors.RateLimited,
-    502: errors.StorageUnavailable,
     503: errors.Overloaded,
-    504: errors.StorageUnavailable,
 }
 
 
@@ -351,35 +346,22 @@ class Transport:
         except GeneratorExit:
             raise
         except BaseException as error:  # also cancellation: the caller will not repeat it
-            self.store(parts or (request,), error)
+            self.store([(one, error) for one in parts or (request,)])
             raise
         yield from self.deliver_stored()
         return done
 
-    def store(self, requests: Sequence[Request[Any]], error: BaseException) -> bool:
-        """Store failed requests if there is a spool and they may be accepted later."""
-        if self.spool is None or not self.spool.accepts(error) or not requests:
+    def store(self, failed: Sequence[tuple[Request[Any], BaseException]]) -> bool:
+        """Store failed requests that may be accepted later; note that in their errors."""
+        spool = self.spool
+        if spool is None or not (kept := [one for one in failed if spool.accepts(one[1])]):
             return False
-        return self._store(self.spool, requests, [error])
-
-    def store_refused(self, pairs: Sequence[tuple[Request[Any], BursarError]]) -> None:
-        """Store those requests of a batch that may be accepted later, each with its error."""
-        if self.spool is not None:
-            kept = [pair for pair in pairs if self.spool.accepts(pair[1])]
-            if kept:
-                self._store(self.spool, [one for one, _ in kept], [error for _, error in kept])
-
-    @staticmethod
-    def _store(
-        spool: Spool, requests: Sequence[Request[Any]], failures: Sequence[BaseException]
-    ) -> bool:
-        """Store requests; note in their errors whether they are kept."""
         try:
-            spool.store([(one.method, one.path, one.body) for one in requests])
+            spool.store([(one.method, one.path, one.body) for one, _ in kept])
             note, stored = f"it is kept in {spool.path} and will be delivered later", True
         except OSError as trouble:
             note, stored = f"it is not kept, report it again: {trouble}", False
-        for error in failures:
+        for error in dict.fromkeys(error for _, error in kept):
             error.add_note(note)
         return stored
 
@@ -420,7 +402,12 @@ class Transport:
                     self._aside[call.id] = aside
                     waiting.append(aside.error)
                     continue
-                error = yield from self._send_stored(call, within)
+                request = Request(call.method, call.path, read_nothing, call.body)
+                error = None
+                try:
+                    yield from self.send(request, within)
+                except BursarError as failure:
+                    error = None if call.is_needless(failure) else failure
                 if error is None:
                     self._delivered.add(call.id)
                     accepted += 1
@@ -442,15 +429,6 @@ class Transport:
             return calls
         now, waits = self.retry.clock(), self._aside
         return [call for call in calls if call.id not in waits or waits[call.id].until <= now]
-
-    def _send_stored(self, call: SpooledCall, within: float) -> Script[BursarError | None]:
-        """Send a stored call; return its error, or None if it is done."""
-        try:
-            request = Request(call.method, call.path, read_nothing, call.body)
-            yield from self.send(request, within)
-        except BursarError as error:
-            return None if call.is_needless(error) else error
-        return None
 
     def _judge(self, spool: Spool, call: SpooledCall, error: BursarError) -> SetAside | None:
         """Return why a call must wait, or None if it was refused for good.
