@@ -31,7 +31,7 @@ from bursar.client.decode import (
     decode_status,
     encode_amount,
 )
-from bursar.client.script import Awaiting, Blocking, Script, ScriptMethod, ScriptProperty
+from bursar.client.script import Awaiting, Blocking, ScriptMethod, ScriptProperty
 from bursar.client.transport import Request, Transport, make_path, read_nothing
 from bursar.errors import (
     BudgetExhausted,
@@ -95,11 +95,11 @@ class CampaignVerbs:
     Each verb is a script; methods with an underscore are its parts.
     """
 
-    def __init__(self, runner: Any, transport: Transport, name: str) -> None:
+    def __init__(self, transport: Transport, name: str) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidInput(f"the name of a campaign must be a text, got {name!r}")
         self.name = name
-        self.runner = runner
+        self.runner = transport.runner
         self._transport = transport
         self._exponent: int | None = None  # known after the first answer with an amount
         self._tokens: OrderedDict[str, str] = OrderedDict()  # of the newest decisions
@@ -114,7 +114,7 @@ class CampaignVerbs:
 
     # asks
 
-    def _ask(
+    async def _ask(
         self,
         n: int | None = None,
         *,
@@ -122,7 +122,7 @@ class CampaignVerbs:
         among: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
         context: dict[str, Any] | None = None,
-    ) -> Script[Any]:
+    ) -> Any:
         """Choose the arm to play next and reserve its cost; raise BudgetExhausted if none fits.
 
         Parameters
@@ -146,22 +146,22 @@ class CampaignVerbs:
             key = new_id() if id is None else check_new_id(id)
             body = options | {"id": key}
             request = Request("POST", self._path("decisions"), self._read_decision, body)
-            return (yield from self._send_ask(request, [key] if id is None else []))
+            return await self._send_ask(request, [key] if id is None else [])
         if id is not None:
             raise InvalidInput("give n or id, not both; each decision of a batch has its own id")
         count = check_int("n", n, 1, "how many decisions to ask for")
-        return (yield from self._ask_many(options, count))
+        return await self._ask_many(options, count)
 
     ask: Any = ScriptMethod(_ask)
 
-    def _ask_many(self, options: dict[str, Any], count: int) -> Script[list[Decision]]:
+    async def _ask_many(self, options: dict[str, Any], count: int) -> list[Decision]:
         granted: list[Decision] = []
         while len(granted) < count:
             keys = [new_id() for _ in range(min(count - len(granted), _BATCH))]
             body = options | {"ids": keys}
             request = Request("POST", self._path("decisions"), self._read_decisions, body)
             try:
-                some = yield from self._send_ask(request, keys)
+                some = await self._send_ask(request, keys)
             except BursarError:  # return what was granted before
                 if not granted:
                     raise
@@ -171,31 +171,31 @@ class CampaignVerbs:
                 break
         return granted
 
-    def _send_ask(self, request: Request[T], own_ids: list[str]) -> Script[T]:
+    async def _send_ask(self, request: Request[T], own_ids: list[str]) -> T:
         """Send an ask; if it fails, release holds under ids that only this call knows."""
         try:
-            found = yield from self._transport.send(request)
+            found = await self._transport.send(request)
         except GeneratorExit:
             raise
         except BaseException as error:
             if not isinstance(error, Exception):  # interrupted or cancelled
-                yield from self._release(request, own_ids)
+                await self._release(request, own_ids)
             elif self._transport.may_have_arrived(error):
                 voids = [self._make_void(one, "no answer to the ask") for one in own_ids]
                 self._transport.store([(void, error) for void in voids])
             raise
-        yield from self._transport.deliver_stored()
+        await self._transport.deliver_stored()
         return found
 
-    def _release(self, request: Request[Any], own_ids: list[str]) -> Script[None]:
+    async def _release(self, request: Request[Any], own_ids: list[str]) -> None:
         if not own_ids:
             return
         within = min(_RELEASE_TIMEOUT, self._transport.timeout)
         voids = [self._make_void(key, "stopped while asking") for key in own_ids]
         try:  # ask again first: the ask might otherwise be granted after its void
-            yield from self._transport.send(request, within)
+            await self._transport.send(request, within)
             while voids:
-                yield from self._transport.send(voids[0], within)
+                await self._transport.send(voids[0], within)
                 del voids[0]
         except BursarError as error:
             if self._transport.may_have_arrived(error):
@@ -222,7 +222,7 @@ class CampaignVerbs:
     # outcomes
 
     @ScriptMethod
-    def tell(
+    async def tell(
         self,
         decision: Decision | str,
         cost: Amount | None = None,
@@ -231,7 +231,7 @@ class CampaignVerbs:
         report: str | None = None,
         rounding: Rounding | None = None,
         token: str | None = None,
-    ) -> Script[Decision]:
+    ) -> Decision:
         """Report the cost and reward of a decision, in one call or two; repeats count once.
 
         Parameters
@@ -250,15 +250,18 @@ class CampaignVerbs:
             The token of the decision, with which the outcome is recorded even if a restored backup
             does not know the decision. By default the one that came with the ask.
         """
-        request = self._make_outcome(
-            decision, cost, reward, report=report, rounding=rounding, token=token
-        )
-        return (yield from self._transport.deliver(request))
+        if cost is None and reward is None:
+            raise InvalidInput(
+                "an outcome needs a cost, a reward or both; to release the hold, void it"
+            )
+        given: dict[str, Any] = {"decision": decision, "cost": cost, "reward": reward}
+        given |= {"report": report, "rounding": rounding, "token": token}
+        return await self._transport.deliver(self._outcome_request(self._check_outcome(given)))
 
     @ScriptMethod
-    def tell_many(
+    async def tell_many(
         self, outcomes: Sequence[Mapping[str, Any]]
-    ) -> Script[list[Decision | BursarError]]:
+    ) -> list[Decision | BursarError]:
         """Report many outcomes: mappings with decision, cost, reward, report, rounding, token.
 
         An outcome that is refused returns its error in its place; the others are recorded.
@@ -271,7 +274,7 @@ class CampaignVerbs:
             request = Request("POST", "/v1/outcomes:batch", _read_results, body)
             parts = [self._outcome_request(one) for one in rest]
             try:
-                some = yield from self._transport.deliver(request, parts)
+                some = await self._transport.deliver(request, parts)
             except (StorageUnavailable, Overloaded, RateLimited) as error:
                 results += [error] * len(rest)
             else:
@@ -280,21 +283,6 @@ class CampaignVerbs:
                 self._transport.store(failed)
                 results += some
         return results
-
-    def _make_outcome(
-        self,
-        decision: Decision | str,
-        cost: Amount | None,
-        reward: float | None,
-        **more: Any,
-    ) -> Request[Decision]:
-        """Return the checked request that reports an outcome, with an id of its own."""
-        if cost is None and reward is None:
-            raise InvalidInput(
-                "an outcome needs a cost, a reward or both; to release the hold, void it"
-            )
-        outcome = {"decision": decision, "cost": cost, "reward": reward, **more}
-        return self._outcome_request(self._check_outcome(outcome))
 
     def _outcome_request(self, outcome: Mapping[str, Any]) -> Request[Decision]:
         path = self._path("decisions", outcome["decision"], "outcome")
@@ -344,44 +332,46 @@ class CampaignVerbs:
         return found
 
     @ScriptMethod
-    def token(self, decision: Decision | str) -> Script[str]:
+    async def token(self, decision: Decision | str) -> str:
         """Return the token with which the decision can be settled after a restore."""
         key = self._id_of(decision)
         if key not in self._tokens:
-            return (yield from self._load(lambda data: str(data["token"]), "decisions", key))
+            return await self._load(lambda data: str(data["token"]), "decisions", key)
         return self._tokens[key]
 
     @ScriptMethod
-    def confirm(self, decision: Decision | str) -> Script[Decision]:
+    async def confirm(self, decision: Decision | str) -> Decision:
         """Confirm that a decision is about to be carried out (campaigns with ask_ttl)."""
         path = self._path("decisions", self._id_of(decision), "confirm")
-        return (yield from self._transport.send(Request("POST", path, self._read_decision, {})))
+        return await self._transport.send(Request("POST", path, self._read_decision, {}))
 
     @ScriptMethod
-    def void(
+    async def void(
         self, decision: Decision | str, reason: str = "not used", *, by: str = ""
-    ) -> Script[Decision]:
+    ) -> Decision:
         """Release the hold of a decision that was not used."""
         request = self._make_void(
             self._id_of(decision), check_text("reason", reason), check_text("by", by)
         )
-        return (yield from self._transport.deliver(request))
+        return await self._transport.deliver(request)
 
     @ScriptMethod
-    def void_many(
+    async def void_many(
         self, decisions: Sequence[Decision | str], reason: str = "not used", *, by: str = ""
-    ) -> Script[list[Decision | BursarError]]:
+    ) -> list[Decision | BursarError]:
         """Release many holds; a decision that is refused returns its error in its place."""
         why = {"reason": check_text("reason", reason), "by": check_text("by", by) or None}
-        ids, results = [self._id_of(one) for one in decisions], []
+        ids = [self._id_of(one) for one in decisions]
+        results: list[Decision | BursarError] = []
         for start in range(0, len(ids), _BATCH):
             body = {"ids": ids[start : start + _BATCH], **why}
             request = Request("POST", self._path("decisions", verb="void"), _read_results, body)
-            results += yield from self._transport.send(request)
+            some = await self._transport.send(request)
+            results += some
         return results
 
     @ScriptMethod
-    def correct(
+    async def correct(
         self,
         decision: Decision | str,
         cost: Amount | None = None,
@@ -389,7 +379,7 @@ class CampaignVerbs:
         reason: str = "",
         *,
         by: str = "",
-    ) -> Script[Decision]:
+    ) -> Decision:
         """Correct a recorded outcome; the first report stays in the log."""
         if cost is None and reward is None:
             raise InvalidInput("correct must have a cost, a reward or both, got neither")
@@ -397,20 +387,20 @@ class CampaignVerbs:
         body = self._encode_outcome(cost, reward)
         body |= {"reason": check_text("reason", reason), "by": by or None}
         request = Request("POST", path, self._read_decision, body, repeatable=False)
-        return (yield from self._transport.send(request))
+        return await self._transport.send(request)
 
     @ScriptMethod
-    def decision(self, id: str) -> Script[Decision]:
+    async def decision(self, id: str) -> Decision:
         """Return a decision in its present state."""
-        return (yield from self._load(self._read_decision, "decisions", self._id_of(id)))
+        return await self._load(self._read_decision, "decisions", self._id_of(id))
 
     # blocks
 
-    def _begin_block(self, options: dict[str, Any]) -> Script[DecisionBlock]:
+    async def _begin_block(self, options: dict[str, Any]) -> DecisionBlock:
         """Ask, after loading the rules: an outcome that breaks them is refused in the block."""
         DecisionBlock.check_options(options)
-        rules = yield from self._load_rules()
-        decision = yield from self._ask(**options)
+        rules = await self._load_rules()
+        decision = await self._ask(**options)
 
         def check(cost: Amount | None, reward: float | None) -> None:
             self._encode_outcome(cost, reward)
@@ -419,17 +409,17 @@ class CampaignVerbs:
 
         return DecisionBlock(decision, check)
 
-    def _end_block(self, block: DecisionBlock, error: BaseException | None = None) -> Script[None]:
+    async def _end_block(self, block: DecisionBlock, error: BaseException | None = None) -> None:
         """Report the outcome of a block; if it raised before it had one, void the decision."""
         if error is None:
             block.check_settled()
         if error is None or block.outcome:
-            cost, reward = block.outcome.get("cost"), block.outcome.get("reward")
-            request = self._make_outcome(block.decision, cost, reward)
+            outcome = self._check_outcome({"decision": block.decision, **block.outcome})
+            request = self._outcome_request(outcome)
         else:
             request = self._make_void(block.decision.id, block.reason(error))
         try:
-            yield from self._transport.send(request)
+            await self._transport.send(request)
         except GeneratorExit:
             raise
         except BaseException as failure:
@@ -439,108 +429,101 @@ class CampaignVerbs:
             # the work is done and its outcome is stored: an error would have it done twice
             _LOG.warning("the outcome of %s is kept for later: %s", block.decision.id, failure)
         else:
-            yield from self._transport.deliver_stored()
+            await self._transport.deliver_stored()
 
     # changes; ``by`` names the author beside the key, ``if_version`` refuses a change that crosses
     # another one
 
     @ScriptMethod
-    def add_arm(
+    async def add_arm(
         self, key: str, max_cost: Amount, *, by: str = "", if_version: int | None = None
-    ) -> Script[None]:
+    ) -> None:
         """Add an arm; it is tried like any new arm, and what is known of the others stays."""
-        most = yield from self._encode_money(f"the maximum cost of {key!r}", max_cost)
+        most = await self._encode_money(f"the maximum cost of {key!r}", max_cost)
         body = {"key": key, "max_cost": most}
         path = self._path("arms")
-        yield from self._change("POST", path, body, by, if_version, repeatable=False)
+        await self._change("POST", path, body, by, if_version, repeatable=False)
 
     @ScriptMethod
-    def pause_arm(
+    async def pause_arm(
         self, key: str, *, by: str = "", reason: str = "", if_version: int | None = None
-    ) -> Script[None]:
+    ) -> None:
         """Stop choosing an arm for now; its open decisions go on."""
         body = {"state": "paused", "reason": reason}
-        yield from self._change("PATCH", self._path("arms", key), body, by, if_version)
+        await self._change("PATCH", self._path("arms", key), body, by, if_version)
 
     @ScriptMethod
-    def resume_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> Script[None]:
+    async def resume_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> None:
         """Allow a paused arm to be chosen again."""
         body = {"state": "active"}
-        yield from self._change("PATCH", self._path("arms", key), body, by, if_version)
+        await self._change("PATCH", self._path("arms", key), body, by, if_version)
 
     @ScriptMethod
-    def retire_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> Script[None]:
+    async def retire_arm(self, key: str, *, by: str = "", if_version: int | None = None) -> None:
         """Stop choosing an arm for good; outcomes that are still to come are recorded."""
-        yield from self._change("DELETE", self._path("arms", key), None, by, if_version)
+        await self._change("DELETE", self._path("arms", key), None, by, if_version)
 
     @ScriptMethod
-    def set_budget(
+    async def set_budget(
         self, budget: Amount, *, by: str = "", if_version: int | None = None
-    ) -> Script[None]:
+    ) -> None:
         """Raise or cut the budget; below what is spent and held, no more asks are granted."""
-        yield from self._set_limits(budget, {}, by=by, if_version=if_version)
+        await self._set_limits(budget=budget, by=by, if_version=if_version)
 
     @ScriptMethod
-    def set_cap(
+    async def set_cap(
         self, scope: str, cap: Amount | None, *, by: str = "", if_version: int | None = None
-    ) -> Script[None]:
+    ) -> None:
         """Limit spending per "day" or on "arm:KEY"; None removes the limit."""
-        yield from self._set_limits(None, {scope: cap}, by=by, if_version=if_version)
+        await self._set_limits(caps={scope: cap}, by=by, if_version=if_version)
 
-    @ScriptMethod
-    def change(
+    async def _set_limits(
         self,
         *,
         budget: Amount | None = None,
         caps: Mapping[str, Amount | None] | None = None,
         by: str = "",
         if_version: int | None = None,
-    ) -> Script[None]:
+    ) -> None:
         """Set the budget and caps together; an error leaves all of them as they were."""
-        yield from self._set_limits(budget, caps or {}, by=by, if_version=if_version)
-
-    def _set_limits(
-        self, budget: Amount | None, caps: Mapping[str, Amount | None], **how: Any
-    ) -> Script[None]:
         body: dict[str, Any] = {}
         if budget is not None:
-            body["budget"] = yield from self._encode_money("budget", budget)
-        limits: dict[str, str | None] = {}
-        for scope, cap in caps.items():
-            limits[scope] = None
-            if cap is not None:
-                limits[scope] = yield from self._encode_money(f"the cap of {scope}", cap)
-        body |= {"caps": limits} if limits else {}
+            body["budget"] = await self._encode_money("budget", budget)
+        if caps:
+            body["caps"] = {
+                scope: None if cap is None else await self._encode_money(f"the cap of {scope}", cap)
+                for scope, cap in caps.items()
+            }
         if body:
-            yield from self._change("PATCH", self._path(), body, **how)
+            await self._change("PATCH", self._path(), body, by, if_version)
+
+    change = ScriptMethod(_set_limits)
 
     @ScriptMethod
-    def pause(self, *, by: str = "", if_version: int | None = None) -> Script[None]:
+    async def pause(self, *, by: str = "", if_version: int | None = None) -> None:
         """Grant no asks until the campaign is resumed; outcomes are still recorded."""
-        yield from self._change("POST", self._path(verb="pause"), {}, by, if_version)
+        await self._change("POST", self._path(verb="pause"), {}, by, if_version)
 
     @ScriptMethod
-    def resume(self, *, by: str = "", if_version: int | None = None) -> Script[None]:
+    async def resume(self, *, by: str = "", if_version: int | None = None) -> None:
         """Grant asks again."""
         # not repeatable: an active campaign cannot be resumed
         path = self._path(verb="resume")
-        yield from self._change("POST", path, {}, by, if_version, repeatable=False)
+        await self._change("POST", path, {}, by, if_version, repeatable=False)
 
     @ScriptMethod
-    def end(self, *, by: str = "", if_version: int | None = None) -> Script[None]:
+    async def end(self, *, by: str = "", if_version: int | None = None) -> None:
         """End the campaign for good; outcomes are still recorded."""
-        yield from self._change("POST", self._path(verb="close"), {}, by, if_version)
+        await self._change("POST", self._path(verb="close"), {}, by, if_version)
 
     @ScriptMethod
-    def reconcile(
-        self, gap: Amount, *, by: str = "", if_version: int | None = None
-    ) -> Script[None]:
+    async def reconcile(self, gap: Amount, *, by: str = "", if_version: int | None = None) -> None:
         """Add what was spent since the restored backup, and grant asks again."""
-        body = {"gap": (yield from self._encode_money("gap", gap))}
+        body = {"gap": await self._encode_money("gap", gap)}
         path = self._path(verb="reconcile")
-        yield from self._change("POST", path, body, by, if_version, repeatable=False)
+        await self._change("POST", path, body, by, if_version, repeatable=False)
 
-    def _change(
+    async def _change(
         self,
         method: str,
         path: str,
@@ -549,7 +532,7 @@ class CampaignVerbs:
         if_version: int | None,
         *,
         repeatable: bool = True,
-    ) -> Script[None]:
+    ) -> None:
         match = "*" if if_version is None else f'"{if_version}"'
         headers = {"if-match": match} if method == "PATCH" or if_version is not None else {}
         author = {"by": by} if by else {}
@@ -558,39 +541,38 @@ class CampaignVerbs:
         # with a version, a repeat would collide with the first sending
         repeatable = repeatable and if_version is None
         request = Request(method, path, read_nothing, body, query, headers, repeatable)
-        yield from self._transport.send(request)
+        await self._transport.send(request)
 
-    def _encode_money(self, name: str, value: Amount) -> Script[str]:
+    async def _encode_money(self, name: str, value: Amount) -> str:
         if self._exponent is None:
-            yield from self._load_rules()
+            await self._load_rules()
         return encode_amount(name, value, self._exponent)[0]
 
     # views; each is a request, and status() has numbers of one moment
 
-    def _load(self, read: Callable[[Any], T], *parts: str, **query: Any) -> Script[T]:
+    async def _load(self, read: Callable[[Any], T], *parts: str, **query: Any) -> T:
         """Load a resource of the campaign."""
         request = Request("GET", self._path(*parts), read, query=query)
-        return (yield from self._transport.send(request))
+        return await self._transport.send(request)
 
     @ScriptMethod
-    def status(self) -> Script[Status]:
+    async def status(self) -> Status:
         """Return money, counts and rules of one moment."""
-        return (yield from self._load(decode_status))
+        return await self._load(decode_status)
 
     @ScriptMethod
-    def arms(self) -> Script[list[ArmView]]:
+    async def arms(self) -> list[ArmView]:
         """Return every arm with counts, money, and means with 95% intervals."""
-        return (yield from self._transport.load_list(self._path("arms"), "arms", decode_arm))
+        return await self._transport.load_list(self._path("arms"), "arms", decode_arm)
 
     @ScriptMethod
-    def explain(self, decision: Decision | str) -> Script[Explanation]:
+    async def explain(self, decision: Decision | str) -> Explanation:
         """Return why a decision chose its arm, computed from the log of that moment."""
         path = "decisions", self._id_of(decision)
-        why = yield from self._load(lambda data: decode_explanation(data["why"]), *path, why="true")
-        return why
+        return await self._load(lambda data: decode_explanation(data["why"]), *path, why="true")
 
     @ScriptMethod
-    def forecast(self, days: float | None = None) -> Script[Forecast]:
+    async def forecast(self, days: float | None = None) -> Forecast:
         """Return what the rest of the budget may earn, and when it will be used up.
 
         Parameters
@@ -598,34 +580,32 @@ class CampaignVerbs:
         days : float, optional
             How far to look ahead; by default until no arm is affordable.
         """
-        return (yield from self._load(decode_forecast, "forecast", days=days))
+        return await self._load(decode_forecast, "forecast", days=days)
 
     @ScriptMethod
-    def holds(self) -> Script[list[Decision]]:
+    async def holds(self) -> list[Decision]:
         """Return the decisions whose money is held, oldest first."""
         query = {"open": "true", "limit": _PAGE}
         path = self._path("decisions")
-        return (yield from self._transport.load_list(path, "decisions", decode_decision, **query))
+        return await self._transport.load_list(path, "decisions", decode_decision, **query)
 
-    def _load_events(self, after: int) -> Script[tuple[list[Event], int | None]]:
+    async def _load_events(self, after: int) -> tuple[list[Event], int | None]:
         """Return a page of events, and the number after which the next begins, if any."""
         query = {"after": after, "limit": _PAGE}
         path = self._path("events")
-        return (yield from self._transport.load_page(path, "events", decode_sent_event, **query))
+        return await self._transport.load_page(path, "events", decode_sent_event, **query)
 
-    def _load_config(self) -> Script[Config]:
+    async def _load_config(self) -> Config:
         """Return the rules of the campaign; they never change and are loaded once."""
         if self._config is None:
-            self._config = yield from self._load(
-                lambda data: campaign.Config.from_body(data["config"])
-            )
+            self._config = await self._load(lambda data: campaign.Config.from_body(data["config"]))
             self._exponent = self._config.coin.exponent
         return self._config
 
-    def _load_rules(self) -> Script[Config | None]:
+    async def _load_rules(self) -> Config | None:
         """Return the rules, or None if the key may not read them."""
         try:
-            return None if self._may_not_read else (yield from self._load_config())
+            return None if self._may_not_read else await self._load_config()
         except Forbidden:
             self._may_not_read = True
             return None
@@ -633,14 +613,14 @@ class CampaignVerbs:
     config = ScriptProperty(_load_config)
 
     @ScriptProperty
-    def coin(self) -> Script[Coin]:
+    async def coin(self) -> Coin:
         """Currency and smallest unit."""
-        return (yield from self._load_config()).coin
+        return (await self._load_config()).coin
 
     @ScriptProperty
-    def alarms(self) -> Script[list[str]]:
+    async def alarms(self) -> list[str]:
         """Messages for an operator, such as a clock that was set or a policy that failed."""
-        return (yield from self._load(lambda data: list(data["alarms"])))
+        return await self._load(lambda data: list(data["alarms"]))
 
     budget = StatusProperty[Decimal]("The total that may be spent.")
     spent = StatusProperty[Decimal]("Reported costs, and holds that lapsed.")

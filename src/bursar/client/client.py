@@ -15,7 +15,7 @@ import msgspec
 from bursar.campaign.decision import DecisionBlock
 from bursar.client.campaign import AsyncCampaign, CampaignVerbs, RemoteCampaign
 from bursar.client.decode import decode_status
-from bursar.client.script import AsyncRunner, Awaiting, Blocking, Runner, Script, ScriptMethod
+from bursar.client.script import AsyncRunner, Awaiting, Blocking, Runner, ScriptMethod
 from bursar.client.spool import UndeliveredCall
 from bursar.client.transport import Request, Retry, Transport, make_path, read_nothing
 from bursar.errors import InvalidInput
@@ -75,18 +75,18 @@ class ServiceVerbs(Generic[HTTP, C]):
         transport: HTTP | None = None,
     ) -> None:
         retry = retry or Retry()
-        self._transport = Transport(url, key, timeout, retry, spool)
         self.runner = self._runner_type(transport, retry.sleep)
+        self._transport = Transport(self.runner, url, key, timeout, retry, spool)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._transport.address!r})"  # without the key
 
     def campaign(self, name: str) -> C:
         """Return a campaign; nothing is sent yet."""
-        return self._campaign_type(self.runner, self._transport, name)
+        return self._campaign_type(self._transport, name)
 
     @ScriptMethod
-    def create(
+    async def create(
         self,
         /,
         name: str,
@@ -94,7 +94,7 @@ class ServiceVerbs(Generic[HTTP, C]):
         arms: Mapping[str, Amount],
         policy: str | None = None,
         **rules: Any,
-    ) -> Script[C]:
+    ) -> C:
         """Create a campaign as :class:`bursar.Campaign` does; an existing one must be the same."""
         if not isinstance(arms, Mapping):
             raise InvalidInput(f"arms must map each key to its maximum cost, got {arms!r}")
@@ -114,29 +114,29 @@ class ServiceVerbs(Generic[HTTP, C]):
             "policy": policy,
             "caps": {scope: encode(f"the cap of {scope}", cap) for scope, cap in caps.items()},
         }
-        yield from self._transport.send(Request("POST", make_path("campaigns"), read_nothing, body))
+        await self._transport.send(Request("POST", make_path("campaigns"), read_nothing, body))
         return self.campaign(name)
 
     @ScriptMethod
-    def campaigns(self) -> Script[list[Status]]:
+    async def campaigns(self) -> list[Status]:
         """Return the status of every campaign that the key may read."""
         path = make_path("campaigns")
-        return (yield from self._transport.load_list(path, "campaigns", decode_status, limit=500))
+        return await self._transport.load_list(path, "campaigns", decode_status, limit=500)
 
     @ScriptMethod
-    def keys(self) -> Script[list[ApiKey]]:
+    async def keys(self) -> list[ApiKey]:
         """Return all keys, without their secrets."""
-        return (yield from self._transport.load_list(make_path("keys"), "keys", _read_key))
+        return await self._transport.load_list(make_path("keys"), "keys", _read_key)
 
     @ScriptMethod
-    def create_key(
+    async def create_key(
         self,
         scopes: Sequence[str],
         *,
         campaigns: Sequence[str] | None = None,
         note: str = "",
         expires: datetime | None = None,
-    ) -> Script[ApiKey]:
+    ) -> ApiKey:
         """Create a key; its token is returned only now.
 
         Parameters
@@ -160,37 +160,36 @@ class ServiceVerbs(Generic[HTTP, C]):
         }
         # not repeatable: it would create a second key whose token is lost
         request = Request("POST", make_path("keys"), _read_key, body, repeatable=False)
-        return (yield from self._transport.send(request))
+        return await self._transport.send(request)
 
     @ScriptMethod
-    def revoke_key(self, id: str, *, only: bool = False) -> Script[None]:
+    async def revoke_key(self, id: str, *, only: bool = False) -> None:
         """Revoke a key and its descendants: the keys rotated from it or created by it.
 
         With ``only``, the descendants stay.
         """
         path = make_path("keys", id) + ("?only=true" if only else "")
-        yield from self._transport.send(Request("DELETE", path, read_nothing))
+        await self._transport.send(Request("DELETE", path, read_nothing))
 
     @ScriptMethod
-    def rotate_key(self, id: str, grace: float = 0.0) -> Script[ApiKey]:
+    async def rotate_key(self, id: str, grace: float = 0.0) -> ApiKey:
         """Create a successor of a key, which expires after ``grace`` seconds."""
         path, body = make_path("keys", id, verb="rotate"), {"grace": grace}
         request = Request("POST", path, _read_key, body, repeatable=False)
-        return (yield from self._transport.send(request))
+        return await self._transport.send(request)
 
     @ScriptMethod
-    def flush(self) -> Script[int]:
+    async def flush(self) -> int:
         """Deliver what the spool holds; return the number of accepted outcomes.
 
         If some must wait, for example because the key may not report them, the others are delivered
         and then the first error is raised.
         """
-        return (yield from self._transport.flush())
+        return await self._transport.flush()
 
     @ScriptMethod
-    def undelivered(self) -> Script[list[UndeliveredCall]]:
+    async def undelivered(self) -> list[UndeliveredCall]:
         """Return what waits in the spool, then what the service refused for good; send nothing."""
-        yield from ()
         return self._transport.list_undelivered()
 
 

@@ -1,8 +1,8 @@
-"""Scripts: each call is described once as a generator and run by two kinds of clients.
+"""Scripts: each call is described once as a coroutine and run by two kinds of clients.
 
-A script yields a :class:`SendRequest` and receives the response, or yields the seconds of a pause;
-it returns the result. Nothing in it depends on whether its runner blocks or awaits, so retries and
-failures are handled in one place for both.
+A script awaits nothing but its runner's ``request`` and ``sleep``. Those of an event loop suspend
+it; those of a thread block and never do, so a blocking runner finishes a script in one step.
+Retries and failures are handled in one place for both.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
 import httpx2
@@ -20,19 +19,7 @@ P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
 
-
-@dataclass(frozen=True)
-class SendRequest:
-    """One HTTP request; the runner returns its response or raises the network's error."""
-
-    method: str
-    url: str
-    headers: dict[str, str]
-    content: bytes
-    timeout: float
-
-
-Script = Generator[SendRequest | float, Any, T]
+Script = Coroutine[Any, Any, T]
 
 
 class Runner:
@@ -44,26 +31,22 @@ class Runner:
         self._http = httpx2.Client(transport=transport)
         self._sleep = sleep or time.sleep
 
+    async def request(self, method: str, url: str, **options: Any) -> httpx2.Response:
+        """Send a request; return its response or raise the network's error."""
+        return self._http.request(method, url, **options)
+
+    async def sleep(self, seconds: float) -> None:
+        """Pause."""
+        self._sleep(seconds)
+
     def run_script(self, script: Script[T]) -> T:
         """Run a script to its end."""
         try:
-            step = next(script)
-            while True:
-                try:
-                    result = self._do(step)
-                except BaseException as error:
-                    step = script.throw(error)
-                else:
-                    step = script.send(result)
+            script.send(None)
         except StopIteration as end:
             found: T = end.value
             return found
-
-    def _do(self, step: SendRequest | float) -> httpx2.Response | None:
-        if isinstance(step, float):
-            self._sleep(step)
-            return None
-        return self._http.request(**vars(step))
+        raise AssertionError("a script that awaits something else")
 
     def close(self) -> None:
         """Close all connections."""
@@ -79,33 +62,17 @@ class AsyncRunner:
         sleep: Callable[[float], Awaitable[Any]] | None,
     ) -> None:
         self._http = httpx2.AsyncClient(transport=transport)
-        self._sleep = sleep or asyncio.sleep
+        self.request = self._http.request
+        self.sleep = sleep or asyncio.sleep
         self._shielded: set[asyncio.Task[Any]] = set()
 
-    async def run_script(self, script: Script[T]) -> T:
-        """Run a script to its end."""
-        try:
-            step = next(script)
-            while True:
-                try:
-                    result = await self._do(step)
-                except BaseException as error:
-                    step = script.throw(error)
-                else:
-                    step = script.send(result)
-        except StopIteration as end:
-            found: T = end.value
-            return found
-
-    async def _do(self, step: SendRequest | float) -> httpx2.Response | None:
-        if isinstance(step, float):
-            await self._sleep(step)
-            return None
-        return await self._http.request(**vars(step))
+    def run_script(self, script: Script[T]) -> Script[T]:
+        """Return a script to be awaited."""
+        return script
 
     async def run_shielded(self, script: Script[T]) -> T:
         """Run a script to its end even if the caller is cancelled meanwhile."""
-        task = asyncio.ensure_future(self.run_script(script))
+        task = asyncio.ensure_future(script)
         self._shielded.add(task)  # the loop itself keeps only weak references
         task.add_done_callback(self._shielded.discard)
         try:
@@ -150,9 +117,7 @@ class ScriptMethod(Generic[S, P, T]):
     def __get__(self, owner: Blocking, kind: type | None = None) -> Callable[P, T]: ...
 
     @overload
-    def __get__(
-        self, owner: Awaiting, kind: type | None = None
-    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, owner: Awaiting, kind: type | None = None) -> Callable[P, Script[T]]: ...
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         if owner is None:
@@ -177,7 +142,7 @@ class ScriptProperty(Generic[T]):
     def __get__(self, owner: Blocking, kind: type | None = None) -> T: ...
 
     @overload
-    def __get__(self, owner: Awaiting, kind: type | None = None) -> Coroutine[Any, Any, T]: ...
+    def __get__(self, owner: Awaiting, kind: type | None = None) -> Script[T]: ...
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else owner.runner.run_script(self.script(owner))

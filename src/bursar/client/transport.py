@@ -19,7 +19,6 @@ from urllib.parse import quote, urlencode
 import httpx2
 
 from bursar import errors
-from bursar.client.script import Script, SendRequest
 from bursar.client.spool import Spool, SpooledCall, UndeliveredCall
 from bursar.errors import (
     BursarError,
@@ -225,11 +224,18 @@ class Transport:
     """The connection to a service, with the parameters of :class:`bursar.Client`."""
 
     def __init__(
-        self, url: str, key: str | None, timeout: float, retry: Retry, spool: str | Path | None
+        self,
+        runner: Any,
+        url: str,
+        key: str | None,
+        timeout: float,
+        retry: Retry,
+        spool: str | Path | None,
     ) -> None:
         if not isinstance(url, str) or not url.startswith(("http://", "https://")):
             shown = hide_password(url) if isinstance(url, str) else url
             raise InvalidInput(f"url must start with 'http://' or 'https://', got {shown!r}")
+        self.runner = runner
         self.url = url.rstrip("/")
         self.address = hide_password(self.url)  # for messages
         self.timeout = check_positive("timeout", timeout, "10 is the default")
@@ -245,7 +251,7 @@ class Transport:
                 )
             self.headers["authorization"] = f"Bearer {key}"
 
-    def send(self, request: Request[T], within: float | None = None) -> Script[T]:
+    async def send(self, request: Request[T], within: float | None = None) -> T:
         """Send a request until it is answered or the deadline has passed."""
         content = encode_body(request.body)
         limit = self.timeout if within is None else within
@@ -257,7 +263,7 @@ class Transport:
             # an attempt that hangs must leave time for the next one
             most = min(left, max(left / 2.0, 1.0))
             try:
-                response = yield self._make_attempt(request, content, max(most, 0.001))
+                response = await self._attempt(request, content, max(most, 0.001))
             except _UNSENDABLE as error:
                 raise InvalidInput(f"cannot be sent to {self.address}: {error}") from error
             except (httpx2.TransportError, httpx2.DecodingError) as error:
@@ -272,15 +278,20 @@ class Transport:
             wait = self.retry.wait(attempts, problem.wait)
             if wait >= end - self.retry.clock():
                 raise doubt or problem.error  # an attempt before the last may have arrived
-            yield wait
+            await self.runner.sleep(wait)
 
-    def _make_attempt(self, request: Request[Any], content: bytes, timeout: float) -> SendRequest:
+    async def _attempt(
+        self, request: Request[Any], content: bytes, timeout: float
+    ) -> httpx2.Response:
         headers = self.headers | dict(request.headers) | {"request-timeout": f"{timeout:.3f}"}
         if content:
             headers["content-type"] = "application/json"
         query = {name: value for name, value in request.query.items() if value is not None}
         url = self.url + request.path + (f"?{urlencode(query)}" if query else "")
-        return SendRequest(request.method, url, headers, content, timeout)
+        response: httpx2.Response = await self.runner.request(
+            request.method, url, headers=headers, content=content, timeout=timeout
+        )
+        return response
 
     @staticmethod
     def may_have_arrived(error: BaseException) -> bool:
@@ -314,41 +325,41 @@ class Transport:
                 " version?"
             ) from error
 
-    def load_page(
+    async def load_page(
         self, path: str, member: str, read: Callable[[Any], T], **query: Any
-    ) -> Script[tuple[list[T], Any]]:
+    ) -> tuple[list[T], Any]:
         """Return one page of a list, and where the next page begins, or None."""
 
         def read_page(data: Any) -> tuple[list[T], Any]:
             return [read(one) for one in data[member]], data.get("next")
 
-        return (yield from self.send(Request("GET", path, read_page, query=query)))
+        return await self.send(Request("GET", path, read_page, query=query))
 
-    def load_list(
+    async def load_list(
         self, path: str, member: str, read: Callable[[Any], T], **query: Any
-    ) -> Script[list[T]]:
+    ) -> list[T]:
         """Return all pages of a list."""
-        found, after = yield from self.load_page(path, member, read, **query)
+        found, after = await self.load_page(path, member, read, **query)
         while after is not None:
-            page, after = yield from self.load_page(path, member, read, after=after, **query)
+            page, after = await self.load_page(path, member, read, after=after, **query)
             found += page
         return found
 
     # the spool
 
-    def deliver(self, request: Request[T], parts: Sequence[Request[Any]] = ()) -> Script[T]:
+    async def deliver(self, request: Request[T], parts: Sequence[Request[Any]] = ()) -> T:
         """Send a request that reports spending; store it if it could not be delivered.
 
         A request with many outcomes is stored as its parts.
         """
         try:
-            done = yield from self.send(request)
+            done = await self.send(request)
         except GeneratorExit:
             raise
         except BaseException as error:  # also cancellation: the caller will not repeat it
             self.store([(one, error) for one in parts or (request,)])
             raise
-        yield from self.deliver_stored()
+        await self.deliver_stored()
         return done
 
     def store(self, failed: Sequence[tuple[Request[Any], BaseException]]) -> bool:
@@ -365,15 +376,15 @@ class Transport:
             error.add_note(note)
         return stored
 
-    def deliver_stored(self) -> Script[None]:
+    async def deliver_stored(self) -> None:
         """Deliver what is stored, now that the service answers; failures can wait."""
         if self.spool is not None:
             try:
-                yield from self._flush(self.spool, asked_for=False)
+                await self._flush(self.spool, asked_for=False)
             except BursarError as error:
                 _LOG.warning("the calls in %s must wait: %s", self.spool.path, error)
 
-    def flush(self) -> Script[int]:
+    async def flush(self) -> int:
         """Deliver what is stored; return the number of accepted calls.
 
         Calls that the service refuses for good go to a file beside the spool, with the reason. If
@@ -382,7 +393,7 @@ class Transport:
         """
         if self.spool is None:
             return 0
-        accepted, waiting = yield from self._flush(self.spool, asked_for=True)
+        accepted, waiting = await self._flush(self.spool, asked_for=True)
         if waiting:
             waiting[0].add_note(
                 f"{accepted} delivered; {len(waiting)} still kept in {self.spool.path}:"
@@ -391,7 +402,7 @@ class Transport:
             raise waiting[0]
         return accepted
 
-    def _flush(self, spool: Spool, asked_for: bool) -> Script[tuple[int, list[BursarError]]]:
+    async def _flush(self, spool: Spool, asked_for: bool) -> tuple[int, list[BursarError]]:
         """Send stored calls; return how many were accepted, and the errors of those that wait."""
         within = self.timeout if asked_for else min(self.timeout, _DELIVERY_TIMEOUT)
         accepted, waiting = 0, []
@@ -405,7 +416,7 @@ class Transport:
                 request = Request(call.method, call.path, read_nothing, call.body)
                 error = None
                 try:
-                    yield from self.send(request, within)
+                    await self.send(request, within)
                 except BursarError as failure:
                     error = None if call.is_needless(failure) else failure
                 if error is None:
