@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 from bursar.errors import CorruptLedger
 from bursar.ledger.event import GENESIS, Event, encode_event_body, hash_event
 from bursar.ledger.store import CampaignTotals, LogHead
 
-Written = tuple[Event, bytes, bytes]
-"""An event, its encoded body, and its hash."""
+LoggedRow = tuple[int, int, str, str, str, bytes]
+"""An event as it is written: seq, ts, kind, decision, encoded body, hash."""
 
 
-def chain_events(head: LogHead, events: Sequence[Event]) -> Iterator[Written]:
-    """Yield events that follow a head, as they are written; refuse those that do not."""
-    seq, ts, last = head
+def chain_events(head: LogHead, events: Sequence[Event]) -> tuple[list[LoggedRow], LogHead]:
+    """Return the rows of events that follow a head, and the new head; refuse other events."""
+    rows = []
     for event in events:
-        if event.seq != seq + 1 or event.ts <= ts:
+        if event.seq != head.seq + 1 or event.ts <= head.ts:
             raise CorruptLedger(
-                f"event {event.seq} at {event.ts} does not follow event {seq} at {ts};"
+                f"event {event.seq} at {event.ts} does not follow event {head.seq} at {head.ts};"
                 " nothing was written, load the campaign again"
             )
         body = encode_event_body(event.body)
-        last = hash_event(last, event, body)
-        seq, ts = event.seq, event.ts
-        yield event, body, last
+        head = LogHead(event.seq, event.ts, hash_event(head.hash, event, body))
+        rows.append((event.seq, event.ts, event.kind, event.decision, body.decode(), head.hash))
+    return rows, head
 
 
 def check_chain(

@@ -23,7 +23,6 @@ import time
 import weakref
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -36,7 +35,7 @@ from bursar.errors import (
     StorageUnavailable,
 )
 from bursar.formatting import hide_password
-from bursar.ledger.chain import Written, chain_events, hash_snapshot, refused_totals
+from bursar.ledger.chain import LoggedRow, chain_events, hash_snapshot, refused_totals
 from bursar.ledger.event import Event, decode_events
 from bursar.ledger.locks import register_fork_guard
 from bursar.ledger.sql import (
@@ -162,6 +161,74 @@ SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives
 """
 
 
+class _Pipeline(psycopg.Pipeline):
+    """Ends with a Sync; psycopg's own also asks for a flush.
+
+    By that message PostgreSQL takes the client for busy, and would never end the transaction of one
+    that has stopped.
+    """
+
+    def _exit_gen(self) -> Generator[Any, Any, None]:
+        try:
+            self._enqueue_sync()
+            yield from self._communicate_gen()
+        finally:
+            yield from self._fetch_gen(flush=False)
+
+
+class PostgresConnection(psycopg.Connection[Row]):
+    """A connection for one thread at a time, closed by any error."""
+
+    patience = 20.0  # seconds to wait for an answer, a lock included
+    name: str  # by which the server knows it
+    source: ConnectionPool[PostgresConnection]  # to which it is returned
+
+    def run(self, *statements: Statement) -> list[psycopg.Cursor[Row]]:
+        """Send statements in one round trip; return a cursor with the result of each.
+
+        After one that fails, the server skips the others.
+        """
+        try:
+            self._pipeline = _Pipeline(self)
+            with self.pipeline():
+                return [self.execute(text, values, binary=True) for text, values in statements]
+        except BaseException:
+            self.close()
+            raise
+
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
+        """Run an exchange with the server; fail if it takes longer than ``patience``."""
+        return super().wait(self._limit(gen), *args, **options)
+
+    def abandon(self) -> None:
+        """Drop, in a forked child, a connection that its parent goes on using.
+
+        To close it as usual would end the parent's session; to keep the socket would keep the
+        parent's locks after its death.
+        """
+        null = os.open(os.devnull, os.O_RDWR)
+        with contextlib.suppress(psycopg.Error, OSError):
+            os.dup2(null, self.pgconn.socket)
+        os.close(null)
+        self.close()
+
+    def _limit(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        until = time.monotonic() + self.patience
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > until:
+                    break
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value
+        self.close()
+        with contextlib.suppress(psycopg.Error):
+            gen.close()
+        raise psycopg.OperationalError("no answer in time")
+
+
 class PostgresStore(SQLStore):
     """Campaigns in a database such as ``postgresql://user:secret@host/spend``.
 
@@ -178,7 +245,8 @@ class PostgresStore(SQLStore):
             )
         self.url = describe_url(url)
         self.location = repr(self.url)
-        self.seen: dict[str, LastSeen] = {}
+        self.seen: dict[str, SeenLog] = {}
+        self.others: Counter[str] = Counter()  # transactions in which to expect other processes
         self.generations: Counter[str] = Counter()  # how often a log was set back
         self._deadline = deadline
         given = conninfo_to_dict(url)
@@ -192,10 +260,8 @@ class PostgresStore(SQLStore):
 
     def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
         _check_totals(totals)
-        [(_, body, last)] = chain_events(EMPTY_LOG, [first])
-        state, budget, spent, held, _ = totals
-        row = [name, state, budget, spent, held, first.seq, first.ts, first.kind, first.decision]
-        statement: Statement = (_CREATE, [*row, body.decode(), last])
+        [row], head = chain_events(EMPTY_LOG, [first])
+        statement: Statement = (_CREATE, [name, *totals[:4], *row])
         connection, _ = self.begin(_BEGIN)
         try:
             created = connection.run(statement, _COMMIT)[0].rowcount > 0
@@ -204,7 +270,7 @@ class PostgresStore(SQLStore):
             # once more: this waits for the end of the lost transaction, and finds what it left
             again = [_BEGIN, statement, _COMMIT, (_HASH_AT, [name, 1])]
             connection, [_, done, _, found] = self.begin(*again, patient=True)
-            created = done.rowcount > 0 or found.fetchone() == (last,)
+            created = done.rowcount > 0 or found.fetchone() == (head.hash,)
         self.put_back(connection)
         if not created:
             raise existing_campaign(name)
@@ -212,10 +278,10 @@ class PostgresStore(SQLStore):
     def ping(self) -> None:
         """Write the time, and look for logs that were set back: idle processes notice it, too."""
         super().ping()
-        heads = {name: seen.head for name, seen in list(self.seen.items())}
-        for name, seq, hash in self.read_rows(_HEADS) if heads else ():
-            head = heads.get(name)
-            if head and (seq < head.seq or (seq == head.seq and hash != head.hash)):
+        before = self.seen.copy()
+        for name, seq, hash in self.read_rows(_HEADS) if before else ():
+            head = before[name].head if name in before else EMPTY_LOG
+            if seq < head.seq or (seq == head.seq and hash != head.hash):
                 with contextlib.suppress(StorageInUse), self.open_writer(name):
                     pass  # records it
 
@@ -252,24 +318,24 @@ class PostgresStore(SQLStore):
             raise postgres_error(self.location, error) from error
         finally:
             self.put_back(connection)  # which rolls back after an error
+        self.check_committed(end)
+
+    def check_committed(self, end: psycopg.Cursor[Row]) -> None:
+        """Raise StorageUnavailable if a COMMIT ended in a rollback."""
         if end.statusmessage != "COMMIT":
             raise StorageUnavailable(
                 f"{self.location} rolled back a commit; nothing was written, retry"
             )
 
-    def lock_campaign(self, name: str) -> None:
-        """Wait for the other threads of this process on a campaign."""
-        if not self._locks[name].acquire(timeout=self._deadline):
+    def lock_campaign(self, name: str) -> threading.Lock:
+        """Wait for the other threads of this process on a campaign; return the lock to release."""
+        lock = self._locks[name]
+        if not lock.acquire(timeout=self._deadline):
             raise StorageInUse(
                 f"campaign {name!r} was in use by another thread for {self._deadline:g} s;"
                 " end its transaction, then retry"
             )
-
-    def unlock_campaign(self, name: str) -> None:
-        """Let the next thread use a campaign."""
-        lock = self._locks[name]
-        if lock.locked():  # a forked child has new locks
-            lock.release()
+        return lock
 
     def begin(
         self, *statements: Statement, patient: bool = False
@@ -287,7 +353,9 @@ class PostgresStore(SQLStore):
                 self.put_back(connection)
                 if not isinstance(error, psycopg.Error):
                     raise
-                if attempt == 2 or not _is_lost(error):
+                # is the server gone, as far as its client can tell?
+                lost = error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
+                if attempt == 2 or not lost:
                     raise postgres_error(self.location, error) from error
             self._open_pool().drain()  # the other idle connections have died, too
         raise AssertionError  # the second attempt returns or raises
@@ -380,21 +448,7 @@ class PostgresStore(SQLStore):
             raise postgres_error(self.location, error) from error
 
 
-@dataclass
-class LastSeen:
-    """The head of a campaign's log that this process saw last."""
-
-    campaign: int
-    head: LogHead
-    others: int = 0  # transactions for which to expect that other processes write, too
-
-    @property
-    def since(self) -> tuple[int, int, int]:
-        """The values with which to fetch the events from this head on."""
-        return self.campaign, self.head.seq - 1, _PREFETCH
-
-
-class PostgresWriter(SQLWriter):
+class PostgresWriter(SQLWriter[PostgresConnection]):
     """One transaction on the log of one campaign, in two round trips.
 
     The first locks the campaign's row and fetches its head, with the events that other processes
@@ -402,25 +456,26 @@ class PostgresWriter(SQLWriter):
     back until then.
     """
 
+    _store: PostgresStore
+    _lock: threading.Lock  # of this process on the campaign
     _base: LogHead  # before what was appended
     _totals: CampaignTotals  # after what was appended
 
     def __init__(self, store: PostgresStore, name: str) -> None:
-        self._store = store
-        self._name = name
-        self._connection: PostgresConnection | None = None
+        super().__init__(store, name)
         self._tail: list[Event] = []  # up to the base, as far as it was fetched with the lock
-        self._new: list[Written] = []
+        self._new: list[Event] = []
+        self._new_rows: list[LoggedRow] = []
         self._snapshot: tuple[int, bytes] | None = None
         self._surplus: list[int] = []  # snapshots that go when it is saved
 
     def __enter__(self) -> PostgresWriter:
-        self._store.lock_campaign(self._name)
+        self._lock = self._store.lock_campaign(self._name)
         try:
             while self._begin(self._store.seen.get(self._name)):
                 self._commit()  # that it was set back, whatever becomes of this transaction
                 self._put_back()
-                self._new = []
+                self._new, self._new_rows = [], []
         except BaseException:
             self._end()
             raise
@@ -437,7 +492,7 @@ class PostgresWriter(SQLWriter):
             self._end()
 
     def events_after(self, seq: int) -> list[Event]:
-        new = [event for event, _, _ in self._new if event.seq > seq]
+        new = [event for event in self._new if event.seq > seq]
         found: list[Event] = []
         if self._tail and seq >= self._tail[0].seq - 1:
             found = self._tail[seq - self._tail[0].seq + 1 :]
@@ -453,22 +508,20 @@ class PostgresWriter(SQLWriter):
         return found + new
 
     def decision_events(self, decision: str) -> list[Event]:
-        new = [event for event, _, _ in self._new if decision and event.decision == decision]
+        new = [event for event in self._new if decision and event.decision == decision]
         return super().decision_events(decision) + new
 
     def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
         self._require_connection()
         try:
-            new = list(chain_events(self.head, events))
+            rows, head = chain_events(self.head, events)
             _check_totals(totals)
         except BaseException:  # even if it is swallowed, nothing may be committed
             self._put_back()
             raise
-        self._new += new
-        self._totals = totals
-        if new:
-            last, _, hash = new[-1]
-            self.head = LogHead(last.seq, last.ts, hash)
+        self._new += events
+        self._new_rows += rows
+        self._totals, self.head = totals, head
 
     def load_snapshot(self, before: int = LAST) -> tuple[int, bytes] | None:
         self._rows(_LOADING)  # a long log may be read next, and nothing sent meanwhile
@@ -482,42 +535,44 @@ class PostgresWriter(SQLWriter):
         self._surplus = self._find_surplus(seq, content)
         self._snapshot = seq, content
 
-    def _begin(self, seen: LastSeen | None) -> bool:
+    def _begin(self, seen: SeenLog | None) -> bool:
         """Lock the campaign; return whether it was set back and that is yet to be committed."""
         statements: list[Statement] = [_BEGIN, (_LOCK, [self._name])]
-        if seen is not None and seen.others:
+        # the event that was seen last, and newer ones
+        since = () if seen is None else (seen.campaign, seen.head.seq - 1, _PREFETCH)
+        if since and self._store.others[self._name]:
             # a statement of its own: it must see what was committed during the wait for the lock
-            statements.append((EVENTS_AFTER, seen.since))
+            statements.append((EVENTS_AFTER, since))
         self._connection, [_, locked, *tail] = self._store.begin(*statements)
         row = locked.fetchone()
         if row is None:
             raise unknown_campaign(self._name, self._store.location)
         self._campaign, *head, ours = row
         self.head = self._base = LogHead(*head)
-        before = None if seen is None else SeenLog(seen.campaign, seen.head)
-        if seen is None or before is None:
-            self._store.seen[self._name] = LastSeen(self._campaign, self.head)
-        elif before == (self._campaign, self.head):
-            seen.others = max(0, seen.others - 1)
+        found = SeenLog(self._campaign, self.head)
+        if seen is None or seen == found:
+            self._store.others[self._name] = max(0, self._store.others[self._name] - 1)
         else:
-            rows = self._store.fetch(tail[0]) if tail else self._rows(EVENTS_AFTER, *seen.since)
+            rows = self._store.fetch(tail[0]) if tail else self._rows(EVENTS_AFTER, *since)
             if self._campaign == seen.campaign and rows and rows[0][5] == seen.head.hash:
                 self._tail = decode_events(rows[1:])
-                seen.head, seen.others = self.head, 100
+                self._store.others[self._name] = 100
             else:  # it does not have the event that was seen last
                 self._store.generations[self._name] += 1
-                ours = ours and self._is_marked(before)
-                if ours:
-                    self._store.seen[self._name] = LastSeen(self._campaign, self.head)
-        if not ours:
-            self._mark_restored(self._name, before)
+                ours = ours and self._is_marked(seen)
+        if ours:
+            self._store.seen[self._name] = found
+        else:
+            self._mark_restored(seen)
         return not ours
 
     def _commit(self) -> None:
         connection = self._require_connection()
         statements: list[Statement] = []
         if self._new:
-            statements.append((_APPEND, self._append_values()))
+            columns = map(list, zip(*self._new_rows, strict=True))
+            head = [*self._totals, *self.head, self._campaign, self._base.seq]
+            statements.append((_APPEND, [*head, *columns]))
         if self._snapshot is not None:
             seq, content = self._snapshot
             values = [self._campaign, seq, content, hash_snapshot(seq, content), self.head.hash]
@@ -530,23 +585,10 @@ class PostgresWriter(SQLWriter):
             if not self._was_committed(connection.name, error):
                 raise postgres_error(self._store.location, error) from error
         else:
-            if end.statusmessage != "COMMIT":
-                raise StorageUnavailable(
-                    f"{self._store.location} rolled back a commit; nothing was written, retry"
-                )
+            self._store.check_committed(end)
             if self._new and done[0].rowcount != len(self._new):
                 raise refused_totals(self._totals, "the log has moved on")
-        seen = self._store.seen.setdefault(self._name, LastSeen(self._campaign, self.head))
-        seen.campaign, seen.head = self._campaign, self.head
-
-    def _append_values(self) -> list[Any]:
-        events = [event for event, _, _ in self._new]
-        return [
-            *self._totals, *self.head, self._campaign, self._base.seq,
-            [event.seq for event in events], [event.ts for event in events],
-            [event.kind for event in events], [event.decision for event in events],
-            [body.decode() for _, body, _ in self._new], [hash for _, _, hash in self._new],
-        ]  # fmt: skip
+        self._store.seen[self._name] = SeenLog(self._campaign, self.head)
 
     def _was_committed(self, connection: str, error: Exception) -> bool:
         """Return whether a commit without an answer was made: the log is asked, nothing guessed."""
@@ -574,11 +616,6 @@ class PostgresWriter(SQLWriter):
             self._put_back()
             raise postgres_error(self._store.location, error) from error
 
-    def _require_connection(self) -> PostgresConnection:
-        if self._connection is None:
-            raise StorageUnavailable(f"the writer of {self._name!r} has ended; open another")
-        return self._connection
-
     def _put_back(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -586,7 +623,7 @@ class PostgresWriter(SQLWriter):
 
     def _end(self) -> None:
         self._put_back()  # rolls back what was not committed
-        self._store.unlock_campaign(self._name)
+        self._lock.release()
 
 
 def _check_totals(totals: CampaignTotals) -> None:
@@ -596,74 +633,6 @@ def _check_totals(totals: CampaignTotals) -> None:
         raise refused_totals(totals, "amounts are from 0 to 2^63")
     if totals.granted and totals.spent + totals.held > totals.budget:
         raise refused_totals(totals, "a grant beyond the budget")
-
-
-class _Pipeline(psycopg.Pipeline):
-    """Ends with a Sync; psycopg's own also asks for a flush.
-
-    By that message PostgreSQL takes the client for busy, and would never end the transaction of one
-    that has stopped.
-    """
-
-    def _exit_gen(self) -> Generator[Any, Any, None]:
-        try:
-            self._enqueue_sync()
-            yield from self._communicate_gen()
-        finally:
-            yield from self._fetch_gen(flush=False)
-
-
-class PostgresConnection(psycopg.Connection[Row]):
-    """A connection for one thread at a time, closed by any error."""
-
-    patience = 20.0  # seconds to wait for an answer, a lock included
-    name: str  # by which the server knows it
-    source: ConnectionPool[PostgresConnection]  # to which it is returned
-
-    def run(self, *statements: Statement) -> list[psycopg.Cursor[Row]]:
-        """Send statements in one round trip; return a cursor with the result of each.
-
-        After one that fails, the server skips the others.
-        """
-        try:
-            self._pipeline = _Pipeline(self)
-            with self.pipeline():
-                return [self.execute(text, values, binary=True) for text, values in statements]
-        except BaseException:
-            self.close()
-            raise
-
-    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
-        """Run an exchange with the server; fail if it takes longer than ``patience``."""
-        return super().wait(self._limit(gen), *args, **options)
-
-    def abandon(self) -> None:
-        """Drop, in a forked child, a connection that its parent goes on using.
-
-        To close it as usual would end the parent's session; to keep the socket would keep the
-        parent's locks after its death.
-        """
-        null = os.open(os.devnull, os.O_RDWR)
-        with contextlib.suppress(psycopg.Error, OSError):
-            os.dup2(null, self.pgconn.socket)
-        os.close(null)
-        self.close()
-
-    def _limit(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        until = time.monotonic() + self.patience
-        try:
-            wanted = next(gen)
-            while True:
-                ready = yield wanted
-                if not ready and time.monotonic() > until:
-                    break
-                wanted = gen.send(ready)
-        except StopIteration as end:
-            return end.value
-        self.close()
-        with contextlib.suppress(psycopg.Error):
-            gen.close()
-        raise psycopg.OperationalError("no answer in time")
 
 
 def _configure(connection: PostgresConnection, location: str, deadline: float) -> None:
@@ -703,11 +672,6 @@ def _count_steps(connection: PostgresConnection, location: str) -> int:
             f"the schema 'bursar' of {location} belongs to another program; name another database"
         )
     return check_version(lambda text: connection.execute(text).fetchall(), POSTGRES_STEPS, location)
-
-
-def _is_lost(error: psycopg.Error) -> bool:
-    """Return whether the server is gone, as far as its client can tell."""
-    return error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
 
 
 def postgres_error(location: str, error: Exception) -> BursarError:

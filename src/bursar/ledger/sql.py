@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from hashlib import blake2b
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import uuid4
 
 from bursar.errors import CorruptLedger, NewerSchema, StorageUnavailable
@@ -46,6 +46,7 @@ from bursar.ledger.store import (
 _LOG = logging.getLogger("bursar.ledger")
 
 Row = tuple[Any, ...]
+C = TypeVar("C")  # a connection
 
 
 def _load_steps(database: str) -> tuple[str, ...]:
@@ -97,9 +98,8 @@ def checksum(step: str) -> str:
 EMPTY_LOG = LogHead(0, -(2**63), GENESIS)
 """The head of a log without events."""
 
-_ID = "SELECT id FROM campaign WHERE name = $1"
+_ID = "SELECT id, seq FROM campaign WHERE name = $1"
 _COLUMNS = "seq, ts, kind, decision, body"
-_LAST_SEQ = "SELECT seq FROM campaign WHERE name = $1"
 EVENTS = f"SELECT {_COLUMNS}, hash FROM event WHERE campaign = $1"
 EVENTS_AFTER = f"{EVENTS} AND seq > $2 ORDER BY seq LIMIT $3"
 _PAGE = 1000  # events that are read at a time
@@ -180,11 +180,9 @@ class SQLStore(Store):
 
     def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
         """Yield committed events with their hashes, in pages, without blocking writers."""
-        found = self.read_rows(_ID, name)
-        if not found:
-            raise unknown_campaign(name, self.location)
+        campaign, _ = self._find_campaign(name)
         count = _FIRST_PAGE
-        while rows := read_events(self.read_rows, EVENTS_AFTER, *found[0], after, count):
+        while rows := read_events(self.read_rows, EVENTS_AFTER, campaign, after, count):
             check_wanted()
             for row in rows:
                 yield decode_event(row), row[5]
@@ -193,10 +191,13 @@ class SQLStore(Store):
             count = max(1, min(_PAGE, _PAGE_BYTES // max(size, 1)))
 
     def last_seq(self, name: str) -> int:
-        found = self.read_rows(_LAST_SEQ, name)
-        if not found:
-            raise unknown_campaign(name, self.location)
-        return int(found[0][0])
+        return self._find_campaign(name)[1]
+
+    def _find_campaign(self, name: str) -> tuple[int, int]:
+        """Return the id of a campaign, and the number of its newest event."""
+        for id, seq in self.read_rows(_ID, name):
+            return id, seq
+        raise unknown_campaign(name, self.location)
 
     def campaign_rows(self) -> list[CampaignRow]:
         return sorted(CampaignRow(*row) for row in self.read_rows(_ROWS))
@@ -216,22 +217,23 @@ class SQLStore(Store):
         return self.record(kind, id) == body
 
     def put_record(self, kind: str, id: str, body: bytes | None) -> None:
-        if body is None:
-            self.execute(_DELETE_RECORD, kind, id)
-        else:
-            self.execute(_PUT_RECORD, kind, id, body)
+        _write_record(self.execute, kind, id, body)
 
     def update_records(self, kind: str, change: RecordChange) -> None:
         with self.lock_records(kind) as run:
             for id, body in change(dict(sorted(run(_RECORDS, kind)))).items():
-                if body is None:
-                    run(_DELETE_RECORD, kind, id)
-                else:
-                    run(_PUT_RECORD, kind, id, body)
+                _write_record(run, kind, id, body)
 
     def ping(self) -> None:
         """Write the time and commit it."""
         self.put_record("ping", "", str(time.time_ns()).encode())
+
+
+def _write_record(run: Callable[..., Any], kind: str, id: str, body: bytes | None) -> None:
+    if body is None:
+        run(_DELETE_RECORD, kind, id)
+    else:
+        run(_PUT_RECORD, kind, id, body)
 
 
 class SeenLog(NamedTuple):
@@ -241,12 +243,22 @@ class SeenLog(NamedTuple):
     head: LogHead
 
 
-class SQLWriter(LogWriter):
-    """A transaction of a database on the log of one campaign."""
+class SQLWriter(LogWriter, Generic[C]):
+    """A transaction of a database on the log of one campaign; of no use outside its ``with``."""
 
     head: LogHead = EMPTY_LOG
     generation = 0
     _campaign: int  # its id
+    _connection: C | None = None  # while the transaction is open
+
+    def __init__(self, store: SQLStore, name: str) -> None:
+        self._store: Any = store
+        self._name = name
+
+    def _require_connection(self) -> C:
+        if self._connection is None:
+            raise StorageUnavailable(f"the writer of {self._name!r} has ended; open another")
+        return self._connection
 
     @abstractmethod
     def _rows(self, statement: str, *values: Any) -> list[Row]:
@@ -270,7 +282,7 @@ class SQLWriter(LogWriter):
         ((newest,),) = self._rows(_RESTORED, self._campaign)
         return newest is not None and newest > seen.head.ts
 
-    def _mark_restored(self, name: str, seen: SeenLog | None) -> None:
+    def _mark_restored(self, seen: SeenLog | None) -> None:
         """Record that events are missing, as a restore does: nothing is granted any more."""
         ((epoch,),) = self._rows(_NEXT_EPOCH)
         self._rows(_DROP_LATER, self._campaign, self.head.seq)  # of events that are no more
@@ -281,8 +293,10 @@ class SQLWriter(LogWriter):
         _LOG.error(
             "the log of %r was set back to event %d%s; the campaign is unreconciled and grants"
             " nothing until what was spent since is entered: bursar campaign reconcile",
-            name, self.head.seq, "" if seen is None else f", event {seen.head.seq} was seen before",
-        )  # fmt: skip
+            self._name,
+            self.head.seq,
+            "" if seen is None else f", event {seen.head.seq} was seen before",
+        )
         self.append([event], CampaignTotals("unreconciled", budget, spent, held, granted=False))
 
     def decision_events(self, decision: str) -> list[Event]:

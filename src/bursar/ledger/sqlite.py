@@ -415,13 +415,10 @@ def _identify(path: str | Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-class SQLiteWriter(SQLWriter):
-    """One transaction on the log of one campaign; of no use before or after its ``with``."""
+class SQLiteWriter(SQLWriter[apsw.Connection]):
+    """One transaction on the log of one campaign."""
 
-    def __init__(self, store: SQLiteStore, name: str) -> None:
-        self._store = store
-        self._name = name
-        self._connection: apsw.Connection | None = None
+    _store: SQLiteStore
 
     def __enter__(self) -> SQLiteWriter:
         self._connection = self._store.begin()
@@ -481,13 +478,8 @@ class SQLiteWriter(SQLWriter):
         self._store.generations[self._name] += 1
         if self._is_marked(seen):
             return False
-        self._mark_restored(self._name, seen)
+        self._mark_restored(seen)
         return True
-
-    def _require_connection(self) -> apsw.Connection:
-        if self._connection is None:
-            raise StorageUnavailable(f"the writer of {self._name!r} has ended; open another")
-        return self._connection
 
     def _rows(self, statement: str, *values: Any) -> list[Row]:
         connection = self._require_connection()

@@ -196,13 +196,9 @@ def append_events(
     totals: CampaignTotals,
 ) -> LogHead:
     """Add events that follow a head, and the totals after them; return the new head."""
-    rows = [
-        (campaign, event.seq, event.ts, event.kind, event.decision, body.decode(), hash)
-        for event, body, hash in chain_events(head, events)
-    ]
-    after = LogHead(rows[-1][1], rows[-1][2], rows[-1][6]) if rows else head
+    rows, after = chain_events(head, events)
     try:
-        connection.executemany(_INSERT, rows)
+        connection.executemany(_INSERT, [(campaign, *row) for row in rows])
         connection.execute(_UPDATE, (*totals, *after, campaign, head.seq))
     except apsw.ConstraintError as error:
         raise refused_totals(totals, str(error)) from error
