@@ -5,15 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import OrderedDict
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
@@ -31,7 +23,7 @@ from bursar.client.decode import (
     decode_status,
     encode_amount,
 )
-from bursar.client.script import Awaiting, Blocking, ScriptMethod, ScriptProperty
+from bursar.client.script import Awaiting, Blocking, Script, ScriptMethod, ScriptProperty
 from bursar.client.transport import Request, Transport, make_path, read_nothing
 from bursar.errors import (
     BudgetExhausted,
@@ -441,8 +433,7 @@ class CampaignVerbs:
         """Add an arm; it is tried like any new arm, and what is known of the others stays."""
         most = await self._encode_money(f"the maximum cost of {key!r}", max_cost)
         body = {"key": key, "max_cost": most}
-        path = self._path("arms")
-        await self._change("POST", path, body, by, if_version, repeatable=False)
+        await self._change("POST", self._path("arms"), body, by, if_version, repeatable=False)
 
     @ScriptMethod
     async def pause_arm(
@@ -508,8 +499,7 @@ class CampaignVerbs:
     async def resume(self, *, by: str = "", if_version: int | None = None) -> None:
         """Grant asks again."""
         # not repeatable: an active campaign cannot be resumed
-        path = self._path(verb="resume")
-        await self._change("POST", path, {}, by, if_version, repeatable=False)
+        await self._change("POST", self._path(verb="resume"), {}, by, if_version, repeatable=False)
 
     @ScriptMethod
     async def end(self, *, by: str = "", if_version: int | None = None) -> None:
@@ -536,8 +526,7 @@ class CampaignVerbs:
         match = "*" if if_version is None else f'"{if_version}"'
         headers = {"if-match": match} if method == "PATCH" or if_version is not None else {}
         author = {"by": by} if by else {}
-        query = author if body is None else {}
-        body = None if body is None else {**body, **author}
+        body, query = (None, author) if body is None else ({**body, **author}, {})
         # with a version, a repeat would collide with the first sending
         repeatable = repeatable and if_version is None
         request = Request(method, path, read_nothing, body, query, headers, repeatable)
@@ -681,10 +670,6 @@ class RemoteCampaign(CampaignVerbs, Blocking):
             page, start = self.runner.run_script(self._load_events(start))
             yield from page
 
-    def close(self) -> None:
-        """Close the client's connections; the campaign itself goes on."""
-        self.runner.close()
-
 
 class AsyncCampaign(CampaignVerbs, Awaiting):
     """A campaign of a service; as :class:`RemoteCampaign`, with verbs and numbers awaited.
@@ -692,7 +677,7 @@ class AsyncCampaign(CampaignVerbs, Awaiting):
     Made by :meth:`bursar.AsyncClient.campaign`; nothing is sent before the first verb.
     """
 
-    ask: Ask[Coroutine[Any, Any, Decision], Coroutine[Any, Any, list[Decision]]]
+    ask: Ask[Script[Decision], Script[list[Decision]]]
 
     @asynccontextmanager
     async def decide(self, **options: Any) -> AsyncIterator[DecisionBlock]:
@@ -732,7 +717,3 @@ class AsyncCampaign(CampaignVerbs, Awaiting):
             page, start = await self.runner.run_script(self._load_events(start))
             for event in page:
                 yield event
-
-    async def close(self) -> None:
-        """Close the client's connections; the campaign itself goes on."""
-        await self.runner.close()

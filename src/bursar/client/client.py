@@ -231,10 +231,6 @@ class Client(ServiceVerbs[httpx2.BaseTransport, RemoteCampaign], Blocking):
         """Ask a campaign, and report the outcome at the end of the block."""
         return self.campaign(name).decide(**options)
 
-    def close(self) -> None:
-        """Close all connections."""
-        self.runner.close()
-
     def __enter__(self) -> Client:
         return self
 
@@ -255,10 +251,6 @@ class AsyncClient(ServiceVerbs[httpx2.AsyncBaseTransport, AsyncCampaign], Awaiti
     def decide(self, name: str, **options: Any) -> AbstractAsyncContextManager[DecisionBlock]:
         """Ask a campaign, and report the outcome at the end of the block."""
         return self.campaign(name).decide(**options)
-
-    async def close(self) -> None:
-        """Close all connections."""
-        await self.runner.close()
 
     async def __aenter__(self) -> AsyncClient:
         return self

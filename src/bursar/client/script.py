@@ -94,11 +94,19 @@ class Blocking:
 
     runner: Runner
 
+    def close(self) -> None:
+        """Close the client's connections; campaigns go on."""
+        self.runner.close()
+
 
 class Awaiting:
     """An object whose scripts run in an event loop."""
 
     runner: AsyncRunner
+
+    async def close(self) -> None:
+        """Close the client's connections; campaigns go on."""
+        await self.runner.close()
 
 
 class ScriptMethod(Generic[S, P, T]):

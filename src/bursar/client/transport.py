@@ -20,14 +20,7 @@ import httpx2
 
 from bursar import errors
 from bursar.client.spool import Spool, SpooledCall, UndeliveredCall
-from bursar.errors import (
-    BursarError,
-    InvalidData,
-    InvalidInput,
-    RateLimited,
-    StorageUnavailable,
-    Unauthenticated,
-)
+from bursar.errors import BursarError, InvalidData, InvalidInput, StorageUnavailable
 from bursar.formatting import hide_password, pluralize
 from bursar.validation import check_positive
 from bursar.version import __version__
@@ -254,6 +247,11 @@ class Transport:
     async def send(self, request: Request[T], within: float | None = None) -> T:
         """Send a request until it is answered or the deadline has passed."""
         content = encode_body(request.body)
+        headers = {**self.headers, **request.headers}
+        if content:
+            headers["content-type"] = "application/json"
+        query = {name: value for name, value in request.query.items() if value is not None}
+        url = self.url + request.path + (f"?{urlencode(query)}" if query else "")
         limit = self.timeout if within is None else within
         end, attempts = self.retry.clock() + limit, 0
         doubt: BursarError | None = None
@@ -261,9 +259,11 @@ class Transport:
             attempts += 1
             left = end - self.retry.clock()
             # an attempt that hangs must leave time for the next one
-            most = min(left, max(left / 2.0, 1.0))
+            most = max(min(left, max(left / 2.0, 1.0)), 0.001)
+            headers["request-timeout"] = f"{most:.3f}"
+            options = {"headers": headers, "content": content, "timeout": most}
             try:
-                response = await self._attempt(request, content, max(most, 0.001))
+                response = await self.runner.request(request.method, url, **options)
             except _UNSENDABLE as error:
                 raise InvalidInput(f"cannot be sent to {self.address}: {error}") from error
             except (httpx2.TransportError, httpx2.DecodingError) as error:
@@ -279,19 +279,6 @@ class Transport:
             if wait >= end - self.retry.clock():
                 raise doubt or problem.error  # an attempt before the last may have arrived
             await self.runner.sleep(wait)
-
-    async def _attempt(
-        self, request: Request[Any], content: bytes, timeout: float
-    ) -> httpx2.Response:
-        headers = self.headers | dict(request.headers) | {"request-timeout": f"{timeout:.3f}"}
-        if content:
-            headers["content-type"] = "application/json"
-        query = {name: value for name, value in request.query.items() if value is not None}
-        url = self.url + request.path + (f"?{urlencode(query)}" if query else "")
-        response: httpx2.Response = await self.runner.request(
-            request.method, url, headers=headers, content=content, timeout=timeout
-        )
-        return response
 
     @staticmethod
     def may_have_arrived(error: BaseException) -> bool:
@@ -447,7 +434,10 @@ class Transport:
         An error that any other call would meet as well is raised: a key that is not valid, or no
         answer that can be read.
         """
-        if isinstance(error, Unauthenticated | RateLimited) or error.__cause__ is not None:
+        if (
+            isinstance(error, errors.Unauthenticated | errors.RateLimited)
+            or error.__cause__ is not None
+        ):
             raise error
         if not spool.accepts(error):
             try:

@@ -19,7 +19,6 @@ from bursar.ledger.sql import EVENTS
 from bursar.ledger.sqlite_connection import (
     append_events,
     connect,
-    connect_writer,
     disconnect,
     disconnecting,
     has_tables,
@@ -29,9 +28,8 @@ from bursar.ledger.sqlite_connection import (
 from bursar.ledger.store import CampaignTotals, LogHead
 
 _DEADLINE = 10.0  # seconds to wait for the lock of a ledger
-_HEADS = "SELECT id, name, seq, ts, hash FROM campaign"
+_CAMPAIGNS = "SELECT id, name, seq, ts, hash, budget, spent, held FROM campaign"
 _LOG = f"{EVENTS} ORDER BY seq"
-_TOTALS = "SELECT id, seq, ts, hash, budget, spent, held FROM campaign"
 
 
 def backup(source: apsw.Connection, path: Path) -> int:
@@ -52,10 +50,10 @@ def check_file(connection: apsw.Connection) -> int:
     ((found, *_), *_) = connection.execute("PRAGMA quick_check(1)").fetchall()
     if found != "ok":
         raise CorruptLedger(f"{connection.filename!r} is damaged: {found}; use another backup")
-    campaigns: list[Any] = connection.execute(_HEADS).fetchall()
+    campaigns: list[Any] = connection.execute(_CAMPAIGNS).fetchall()
     return sum(
         check_chain(name, _read_log(connection, campaign), LogHead(*head))
-        for campaign, name, *head in campaigns
+        for campaign, name, *head, _, _, _ in campaigns
     )
 
 
@@ -94,7 +92,7 @@ def restore(source: Path, target: Path, *, replace: bool = False) -> int:
 
 
 def _restore(source: Path, target: Path) -> int:
-    old = connect_writer(target) if target.exists() else None
+    old = connect(target, write=True) if target.exists() else None
     new: apsw.Connection | None = None
     staged = target.with_name(f".{target.name}.restoring")
     try:
@@ -125,8 +123,8 @@ def _mark_restored(connection: apsw.Connection, epoch: int) -> None:
     """Number the epoch, and record in every log that the events after the backup are unknown."""
     with connection:
         connection.execute("UPDATE meta SET epoch = ?", (epoch,))
-        rows: list[Any] = connection.execute(_TOTALS).fetchall()
-        for campaign, seq, ts, hash, budget, spent, held in rows:
+        rows: list[Any] = connection.execute(_CAMPAIGNS).fetchall()
+        for campaign, _, seq, ts, hash, budget, spent, held in rows:
             now = max(ts + 1, time.time_ns() // 1000)
             event = Event(seq + 1, now, RESTORED, "", {"epoch": epoch})
             totals = CampaignTotals("unreconciled", budget, spent, held, granted=False)

@@ -45,15 +45,15 @@ class FairLock:
     """
 
     def __init__(self, path: Path, deadline: float) -> None:
-        self._path = path
-        self._deadline = deadline
-        self._turn = self._lock = -1
-        self._turn = _open_lock_file(path, "turn")
+        self._path, self._deadline = path, deadline
+        self._files: list[int] = []
         try:
-            self._lock = _open_lock_file(path, "lock")
+            self._files += [_open_lock_file(path, "turn")]
+            self._files += [_open_lock_file(path, "lock")]
         except OSError:
             self.close()
             raise
+        self._turn, self._lock = self._files
 
     def acquire(self) -> None:
         """Wait for the turn, then for the lock; give up after the deadline."""
@@ -70,10 +70,8 @@ class FairLock:
 
     def close(self) -> None:
         """Close the files; they are not deleted, since other processes may be waiting for them."""
-        for file in (self._turn, self._lock):
-            if file >= 0:
-                os.close(file)
-        self._turn = self._lock = -1
+        while self._files:
+            os.close(self._files.pop())
 
     def _wait(self, file: int, until: float) -> None:
         for attempt in count():
@@ -188,11 +186,8 @@ def check_location(path: Path) -> Path:
     path = path.resolve()
     if not path.parent.is_dir():
         raise StorageUnavailable(f"no folder {str(path.parent)!r} for the ledger; create it")
-    if path.exists() and not path.is_file():
-        raise StorageUnavailable(f"{str(path)!r} is not a file; choose another name")
-    if path.exists() and 0 < path.stat().st_size < _SMALLEST:  # SQLite would overwrite it
-        raise CorruptLedger(f"{str(path)!r} is not a complete SQLite file; restore a backup")
-    _check_names(path)
+    if path.exists():
+        _check_ledger_file(path)
     kind = file_system_of(path.parent)
     if _NETWORK.fullmatch(kind):
         raise StorageInUse(
@@ -205,14 +200,17 @@ def check_location(path: Path) -> Path:
     return path
 
 
-def _check_names(path: Path) -> None:
-    """Refuse a ledger with two names: locks and the write-ahead log go by the name.
+def _check_ledger_file(path: Path) -> None:
+    """Refuse a file that cannot be a ledger, or has two names.
 
-    Two programs that open one file by different names do not see each other.
+    Locks and the write-ahead log go by the name: two programs that open one file by different names
+    do not see each other.
     """
-    if not path.exists():
-        return
+    if not path.is_file():
+        raise StorageUnavailable(f"{str(path)!r} is not a file; choose another name")
     found = path.stat()
+    if 0 < found.st_size < _SMALLEST:  # SQLite would overwrite it
+        raise CorruptLedger(f"{str(path)!r} is not a complete SQLite file; restore a backup")
     if found.st_nlink > 1:
         raise StorageInUse(
             f"{str(path)!r} has {found.st_nlink} names (hard links), and programs that use"

@@ -29,7 +29,6 @@ from bursar.ledger.sqlite_connection import (
     WriteAheadLog,
     append_events,
     connect,
-    connect_writer,
     disconnect,
     disconnecting,
     migrate,
@@ -307,7 +306,7 @@ class SQLiteStore(SQLStore):
         return self._writer
 
     def _open_writer(self) -> None:
-        writer = connect_writer(self.path, create=self._file == _NO_FILE, vfs=self._vfs)
+        writer = connect(self.path, write=True, create=self._file == _NO_FILE, vfs=self._vfs)
         try:
             self._log = WriteAheadLog(writer)
             migrate(writer, lambda copy: backup(writer, copy))

@@ -35,6 +35,7 @@ PRAGMA trusted_schema = 0;
 PRAGMA cell_size_check = 1;
 PRAGMA temp_store = MEMORY;
 """
+_WRITER_SETTINGS = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0"
 _INSERT = "INSERT INTO event VALUES(?, ?, ?, ?, ?, ?, ?)"
 # the row moves on only from the head that was decided on, and never by a grant beyond the budget
 _UPDATE = (
@@ -54,36 +55,30 @@ def check_sqlite(version: str | None = None) -> None:
 
 
 def connect(
-    path: Path, flags: int = apsw.SQLITE_OPEN_READONLY, *, vfs: str | None = None
+    path: Path, *, write: bool = False, create: bool = False, vfs: str | None = None
 ) -> apsw.Connection:
-    """Open a file, for reading only unless ``flags`` say otherwise."""
+    """Open a file, for reading only or with ``write``; it must exist unless ``create`` is given.
+
+    A file for writing gets a write-ahead log, and every commit waits for the disk.
+    """
     check_sqlite()
+    if create and vfs is None:
+        make_private_file(path)  # it has secrets, and SQLite would let everybody read them
+    flags = apsw.SQLITE_OPEN_READWRITE if write else apsw.SQLITE_OPEN_READONLY
+    flags |= apsw.SQLITE_OPEN_CREATE if create else 0
     connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
     try:
         connection.set_busy_timeout(_BUSY)
         # a file that was replaced has a log of the same name, which closing must not delete
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.execute(_SETTINGS).fetchall()
-    except BaseException:
-        connection.close(True)
-        raise
-    return connection
-
-
-def connect_writer(path: Path, *, create: bool = False, vfs: str | None = None) -> apsw.Connection:
-    """Open a file for writing, with a write-ahead log; every commit waits for the disk."""
-    if create and vfs is None:
-        make_private_file(path)  # it has secrets, and SQLite would let everybody read them
-    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-    connection = connect(path, flags, vfs=vfs)
-    try:
-        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone() or ("none",)
-        if mode != "wal":
-            raise StorageUnavailable(
-                f"{str(path)!r} cannot have a write-ahead log, got {mode!r}; use a local disk"
-            )
-        connection.execute("PRAGMA synchronous = FULL").fetchall()
-        connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
+        if write:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone() or ("none",)
+            if mode != "wal":
+                raise StorageUnavailable(
+                    f"{str(path)!r} cannot have a write-ahead log, got {mode!r}; use a local disk"
+                )
+            connection.execute(_WRITER_SETTINGS).fetchall()
     except BaseException:
         connection.close(True)
         raise
