@@ -128,12 +128,8 @@ class CampaignVerbs:
         context : dict, optional
             Plain data of at most 16 KiB to record with the decision.
         """
-        make_ask_options(among, exclude, context)  # refuse what no campaign accepts
-        options = {
-            "among": None if among is None else list(among),
-            "exclude": None if exclude is None else list(exclude),
-            "context": context,
-        }
+        options = make_ask_options(among, exclude, context)._asdict()  # refuses what none accepts
+        del options["fingerprint"]
         if n is None:
             key = new_id() if id is None else check_new_id(id)
             body = options | {"id": key}

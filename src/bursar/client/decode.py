@@ -98,7 +98,7 @@ def decode_explanation(data: dict[str, Any]) -> Explanation:
     options = [one | {"arm": _restore_arm(one["arm"])} for one in data["options"]]
     if data["how"] in ("index", "first") or any(one["index"] is not None for one in options):
         # a policy with an index has one for every arm; JSON has no infinity
-        options = [one | {"index": _or(one["index"], math.inf)} for one in options]
+        options = [one | {"index": math.inf} if one["index"] is None else one for one in options]
     return msgspec.convert(data | {"options": options}, campaign.Explanation)
 
 
@@ -119,16 +119,12 @@ def _restore_infinity(data: dict[str, Any]) -> dict[str, Any]:
     infinite = {"value": math.inf, "low": -math.inf, "high": math.inf}
     return {
         name: (
-            {end: _or(one[end], infinite[end]) for end in infinite}
+            {end: infinite[end] if one[end] is None else one[end] for end in infinite}
             if isinstance(one, dict) and one.keys() == infinite.keys()
             else one
         )
         for name, one in data.items()
     }
-
-
-def _or(value: float | None, infinite: float) -> float:
-    return infinite if value is None else value
 
 
 def _microseconds(text: str) -> int:

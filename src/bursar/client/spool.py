@@ -23,6 +23,7 @@ from bursar.errors import (
     UnknownCampaign,
     UnknownDecision,
 )
+from bursar.files import make_private_file
 
 _FINAL = (
     InvalidInput, OutcomeConflict, IdempotencyMismatch, TooLarge, UnknownCampaign, UnknownDecision,
@@ -123,18 +124,16 @@ class Spool:
         """Write a call that will never be accepted to a file beside the spool."""
         line = json.dumps({"refused": str(error), "code": error.code, "call": call._asdict()})
         try:
-            file = os.open(self.refused, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-            try:
-                end = os.fstat(file).st_size
+            make_private_file(self.refused)
+            with self.refused.open("a+b", buffering=0) as file:
+                end = file.seek(0, os.SEEK_END)
                 # a line that a full disk cut off must not take the next one with it
-                whole = not end or os.pread(file, 1, end - 1) == b"\n"
+                whole = not end or os.pread(file.fileno(), 1, end - 1) == b"\n"
                 content = (line + "\n" if whole else f"\n{line}\n").encode()
-                written = os.write(file, content)
+                written = file.write(content)
                 if written < len(content):
                     raise OSError(f"only {written} of {len(content)} bytes were written")
-                os.fsync(file)
-            finally:
-                os.close(file)
+                os.fsync(file.fileno())
         except OSError as trouble:
             raise StorageUnavailable(f"cannot write {self.refused}: {trouble}") from trouble
 

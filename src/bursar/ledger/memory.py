@@ -39,9 +39,7 @@ class MemoryStore(Store):
     def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
         if name in self._logs:
             raise existing_campaign(name)
-        log = _Log()
-        log.append([first], totals)
-        self._logs[name] = log
+        self._logs[name] = _Log(first, totals)
 
     def open_writer(self, name: str) -> _Log:
         """Return a writer; an error in its ``with`` block leaves the log as it was."""
@@ -71,7 +69,8 @@ class MemoryStore(Store):
         return MemoryStore.open_writer(self, name).seq
 
     def campaign_rows(self) -> list[CampaignRow]:
-        return [self._logs[name].make_row(name) for name in self.names()]
+        logs = [(name, self._logs[name]) for name in self.names()]
+        return [CampaignRow(name, *log.totals[:4], *log.head[:2]) for name, log in logs]
 
     def find_campaigns(self, decision: str) -> list[str]:
         return [name for name in self.names() if self._logs[name].decision_events(decision)]
@@ -109,14 +108,13 @@ class _Log:
 
     generation = 0
 
-    def __init__(self) -> None:
+    def __init__(self, first: Event, totals: CampaignTotals) -> None:
         self.lock = threading.RLock()
-        self.events: list[Event] = []
-        self.seq = 0
-        self.totals: CampaignTotals | None = None
+        self.events = [first]
+        self.seq = first.seq
+        self.totals = totals
         self.hashes = [GENESIS]  # before each page that was read
         self._snapshots: tuple[tuple[int, bytes], ...] = ()
-        self._before: tuple[int, CampaignTotals | None, tuple[tuple[int, bytes], ...]] = 0, None, ()
         self._by_decision: defaultdict[str, list[Event]] = defaultdict(list)
         self._indexed = 0  # number of events in that index
 
@@ -164,8 +162,3 @@ class _Log:
         for surplus in find_surplus({one: len(kept[one]) for one in kept}):
             del kept[surplus]
         self._snapshots = tuple(sorted(kept.items()))
-
-    def make_row(self, name: str) -> CampaignRow:
-        """Return the row of this log."""
-        assert self.totals is not None  # since the first event
-        return CampaignRow(name, *self.totals[:4], *self.head[:2])

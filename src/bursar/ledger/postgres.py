@@ -51,13 +51,7 @@ from bursar.ledger.sql import (
     read_events,
     take_steps,
 )
-from bursar.ledger.store import (
-    LAST,
-    CampaignTotals,
-    LogHead,
-    existing_campaign,
-    unknown_campaign,
-)
+from bursar.ledger.store import LAST, CampaignTotals, LogHead, existing_campaign, unknown_campaign
 
 try:
     import psycopg

@@ -216,14 +216,9 @@ class SQLiteStore(SQLStore):
                 self._check_state()
                 self._lock = FairLock(self.path, self._deadline)
             self._lock.acquire()
-            try:
-                return self._prepare_writer()
-            except BaseException:
-                self._lock.release()
-                raise
+            return self._prepare_writer()
         except BaseException as error:
-            self._owner = 0
-            self._writing.release()
+            self.release()
             if isinstance(error, apsw.Error | OSError):
                 raise sqlite_error(self.path, error) from error
             raise
@@ -268,8 +263,7 @@ class SQLiteStore(SQLStore):
                 writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
             with self._reading:
                 self._close_all()
-            self._owner = 0
-            self._writing.release()
+            self.release()
         self._state = "closed"
 
     def before_fork(self) -> None:
@@ -295,17 +289,16 @@ class SQLiteStore(SQLStore):
         if self._file != _NO_FILE:
             self._check_files()
         if self._writer is None:
-            self._open_writer()
-        elif self._log.full or time.monotonic() >= self._due:
+            return self._open_writer()
+        if self._log.full or time.monotonic() >= self._due:
             try:
                 self._checkpoint()
             except apsw.Error as error:
                 self.fail(error)
                 raise
-        assert self._writer is not None
         return self._writer
 
-    def _open_writer(self) -> None:
+    def _open_writer(self) -> apsw.Connection:
         writer = connect(self.path, write=True, create=self._file == _NO_FILE, vfs=self._vfs)
         try:
             self._log = WriteAheadLog(writer)
@@ -318,6 +311,7 @@ class SQLiteStore(SQLStore):
             disconnect(writer)
             raise
         self._writer, self._failed, self._data_version = writer, False, -1
+        return writer
 
     def _checkpoint(self, *, whole: bool = False) -> None:
         self._log.empty(whole)
