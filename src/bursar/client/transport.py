@@ -261,9 +261,10 @@ class Transport:
             # an attempt that hangs must leave time for the next one
             most = max(min(left, max(left / 2.0, 1.0)), 0.001)
             headers["request-timeout"] = f"{most:.3f}"
-            options = {"headers": headers, "content": content, "timeout": most}
             try:
-                response = await self.runner.request(request.method, url, **options)
+                response: httpx2.Response = await self.runner.request(
+                    request.method, url, headers=headers, content=content, timeout=most
+                )
             except _UNSENDABLE as error:
                 raise InvalidInput(f"cannot be sent to {self.address}: {error}") from error
             except (httpx2.TransportError, httpx2.DecodingError) as error:
