@@ -22,7 +22,7 @@ from bursar.cli.options import (
     AsJSON,
     By,
     Storage,
-    expand_options,
+    add_options,
     open_campaign,
     open_store_option,
     parse_range,
@@ -86,28 +86,25 @@ def _command(
         run.__name__, run.__doc__ = function.__name__, function.__doc__
         types = dict.fromkeys(_NOT_IMPORTED, Any)
         _, *own = inspect.signature(function, locals=types, eval_str=True).parameters.values()
-        group.command(name)(expand_options(run, own))
+        group.command(name)(add_options(own)(run))
         return function
 
     return register
 
 
-def _add_rules(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace ``**rules`` of a command by an option for each rule of a campaign."""
-    rules = [
-        inspect.Parameter(
-            rule.name, inspect.Parameter.KEYWORD_ONLY, default=rule.default,
-            annotation=Annotated[
-                rule.type | None if rule.optional else rule.type, Option(help=rule.help)
-            ],
-        )
-        for rule in RULES.values()
-    ]  # fmt: skip
-    return expand_options(command, rules)
+_RULE_OPTIONS = [
+    inspect.Parameter(
+        rule.name, inspect.Parameter.KEYWORD_ONLY, default=rule.default,
+        annotation=Annotated[
+            rule.type | None if rule.optional else rule.type, Option(help=rule.help)
+        ],
+    )
+    for rule in RULES.values()
+]  # fmt: skip
 
 
 @app.command()
-@_add_rules
+@add_options(_RULE_OPTIONS)
 def create(
     name: Name,
     budget: Annotated[str, Option(help="The total budget, as in 25.00.")],
