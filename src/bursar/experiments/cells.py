@@ -138,22 +138,18 @@ def code_digest() -> str:
 
 def read_statements(source: str) -> Iterator[str]:
     """Yield the top-level statements of a module without imports, ``__all__`` and docstrings."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):  # a lambda's body is an expression
-            kept = [one for one in body if not _is_docstring(one)]
-            node.body = kept  # type: ignore[attr-defined]  # only some nodes have one
-    for statement in tree.body:
+    for statement in _DocstringRemover().visit(ast.parse(source)).body:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         is_export = isinstance(target, ast.Name) and target.id == "__all__"
         if not is_export and not isinstance(statement, ast.Import | ast.ImportFrom):
             yield ast.dump(statement)
 
 
-def _is_docstring(statement: ast.stmt) -> bool:
-    value = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+class _DocstringRemover(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        value = node.value
+        is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+        return None if is_text else node
 
 
 def compute_cell(experiment: Experiment, cell: Cell) -> CellResult:

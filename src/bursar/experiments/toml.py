@@ -300,22 +300,17 @@ def load_policies(slugs: Iterable[str], code: Code) -> tuple[Policy, ...]:
     """Return the policies of slugs, from bursar and from the files."""
     table = dict(POLICIES)
     for name, content in code:
-        for cls in _find_policies(_import_module(name, content)):
+        module = _import_module(name, content)
+        classes = [one for one in vars(module).values() if isinstance(one, type)]
+        own = [cls for cls in classes if cls.__module__ == module.__name__]
+        found = [cls for cls in own if issubclass(cls, Policy)]
+        if not found:
+            raise InvalidInput(f"{module.__name__} defines no policy; see examples/my_policy.py")
+        for cls in found:
             if cls.name in table:
                 raise InvalidInput(f"{name}: the policy name {cls.name!r} is taken; choose another")
             table[cls.name] = cls
     return tuple(parse(slug, table) for slug in slugs)
-
-
-def _find_policies(module: ModuleType) -> list[type[Policy]]:
-    found = [
-        cls
-        for cls in vars(module).values()
-        if isinstance(cls, type) and issubclass(cls, Policy) and cls.__module__ == module.__name__
-    ]
-    if not found:
-        raise InvalidInput(f"{module.__name__} defines no policy; see examples/my_policy.py")
-    return found
 
 
 @lru_cache(maxsize=32)
