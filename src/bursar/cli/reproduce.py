@@ -74,10 +74,6 @@ class RunOptions:
             raise InvalidInput("give --jobs or --dask, not both: a cluster has its own workers")
         return make_dask_engine(self.dask)
 
-    def folder(self, what: Experiment) -> Path:
-        """Return the folder for the results."""
-        return self.out or Path("bursar-results") / what.name
-
     @property
     def workers(self) -> int:
         """The number of cores of this machine that are used."""
@@ -286,10 +282,10 @@ def _run_experiment(
     from bursar.experiments.cells import CellStore
     from bursar.experiments.runner import plan_run
 
-    engine, folder = options.make_engine(), options.folder(what)
+    engine, folder = options.make_engine(), options.out or Path("bursar-results") / what.name
     plan = plan_run(what, CellStore(folder), options.rerun_failed, options.force)
     if options.dry_run:
-        _show_plan(what, plan, options)
+        _show_plan(what, plan, folder, options)
         return
     # a missing library is reported before hours of play
     report = import_extra("bursar.paper.report.build")
@@ -316,7 +312,7 @@ def _run_experiment(
     _show_results(outcome, facts, folder, time.monotonic() - clock, options.as_json)
 
 
-def _show_plan(what: Experiment, plan: RunPlan, options: RunOptions) -> None:
+def _show_plan(what: Experiment, plan: RunPlan, folder: Path, options: RunOptions) -> None:
     """Print what would run and how long it would take."""
     from bursar.experiments.runner import estimate_seconds
 
@@ -326,7 +322,7 @@ def _show_plan(what: Experiment, plan: RunPlan, options: RunOptions) -> None:
         "experiment": what.name, "units": counts.total, "to_compute": counts.left,
         "cached": counts.cached, "failed_earlier": counts.failed,
         "core_seconds": round(seconds, 1), "seconds": round(seconds / cores, 1), "cores": cores,
-        "out": str(options.folder(what)),
+        "out": str(folder),
     }  # fmt: skip
     text = (
         f"{what.name}: {len(todo.settings)} settings x {len(todo.policies)} policies x"
