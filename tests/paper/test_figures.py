@@ -50,8 +50,8 @@ from bursar.paper.figures.regret import (
 )
 from bursar.paper.figures.style import make_band
 from bursar.paper.labels import format_label, line_markers, line_styles
+from bursar.problems import Bernoulli
 from bursar.settings import facebook
-from bursar.settings.facebook import AdCampaign
 from bursar.simulation.result import Result
 
 SHARES = np.array([0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
@@ -221,7 +221,7 @@ def test_a_single_policy_has_no_matrix_of_its_own(tiny):
 
 def test_density_shows_every_arm():
     rng = np.random.default_rng(1)
-    campaign = AdCampaign("916/30-34/M", rng.uniform(0.01, 0.99, 33), rng.uniform(0.01, 0.99, 33))
+    campaign = Bernoulli(rng.uniform(0.01, 0.99, 33), rng.uniform(0.01, 0.99, 33), "916/30-34/M")
     panel = draw_density(campaign).axes[0]
     dots, best = panel.collections[-2:]
     places = np.column_stack([campaign.cost, campaign.reward])
@@ -237,14 +237,14 @@ def test_density_shows_every_arm():
 @pytest.mark.parametrize("arms", [1, 2, 5])
 def test_arms_on_a_line_have_no_density_and_are_drawn(arms):
     places = np.linspace(0.2, 0.8, arms)
-    panel = draw_density(AdCampaign("x", places, places)).axes[0]
+    panel = draw_density(Bernoulli(places, places, "x")).axes[0]
     assert len(panel.collections[0].get_offsets()) == arms
 
 
 def test_the_papers_campaign_is_found():
     chosen = find_paper_campaign(facebook.load(the_file()).campaigns())
     assert chosen.arms == 33
-    few = [AdCampaign(str(n), np.ones(n), np.ones(n)) for n in (2, 30, 40)]
+    few = [Bernoulli(np.ones(n), np.ones(n), str(n)) for n in (2, 30, 40)]
     assert find_paper_campaign(few).arms == 30
 
 

@@ -18,26 +18,9 @@ from typer import Argument, Option
 
 import bursar
 from bursar.campaign.config import DEFAULT_POLICY, RULES
-from bursar.cli.options import (
-    AsJSON,
-    By,
-    Storage,
-    expand_options,
-    open_campaign,
-    open_store_option,
-    parse_range,
-    sqlite_path,
-    storage_url,
-)
-from bursar.cli.output import (
-    print_result,
-    show_arms,
-    show_campaign,
-    show_campaigns,
-    show_decisions,
-    show_outcome,
-    show_view,
-)
+from bursar.cli import options, output
+from bursar.cli.options import AsJSON, By, Storage, open_store_option, storage_url
+from bursar.cli.output import print_result, show_campaign, show_outcome
 from bursar.errors import BudgetExhausted, BursarError, CorruptLedger, InvalidInput, NewerSchema
 from bursar.formatting import to_plain
 
@@ -77,37 +60,34 @@ def _command(
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         def run(
-            name: Name, *, storage: Storage = None, as_json: AsJSON = False, **options: Any
+            name: Name, *, storage: Storage = None, as_json: AsJSON = False, **own: Any
         ) -> None:
-            with open_campaign(name, storage) as campaign:
-                result = function(campaign, **options)
+            with options.open_campaign(name, storage) as campaign:
+                result = function(campaign, **own)
                 show(campaign if result is None else result, as_json)
 
         run.__name__, run.__doc__ = function.__name__, function.__doc__
         types = dict.fromkeys(_NOT_IMPORTED, Any)
-        _, *own = inspect.signature(function, locals=types, eval_str=True).parameters.values()
-        group.command(name)(expand_options(run, own))
+        _, *declared = inspect.signature(function, locals=types, eval_str=True).parameters.values()
+        group.command(name)(options.add_options(declared)(run))
         return function
 
     return register
 
 
-def _add_rules(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace ``**rules`` of a command by an option for each rule of a campaign."""
-    rules = [
-        inspect.Parameter(
-            rule.name, inspect.Parameter.KEYWORD_ONLY, default=rule.default,
-            annotation=Annotated[
-                rule.type | None if rule.optional else rule.type, Option(help=rule.help)
-            ],
-        )
-        for rule in RULES.values()
-    ]  # fmt: skip
-    return expand_options(command, rules)
+_RULE_OPTIONS = [
+    inspect.Parameter(
+        rule.name, inspect.Parameter.KEYWORD_ONLY, default=rule.default,
+        annotation=Annotated[
+            rule.type | None if rule.optional else rule.type, Option(help=rule.help)
+        ],
+    )
+    for rule in RULES.values()
+]  # fmt: skip
 
 
 @app.command()
-@_add_rules
+@options.add_options(_RULE_OPTIONS)
 def create(
     name: Name,
     budget: Annotated[str, Option(help="The total budget, as in 25.00.")],
@@ -131,7 +111,7 @@ def create(
 ) -> None:
     """Create a campaign; running the same command again changes nothing."""
     arms, caps = _parse_amounts("--arm", arm), _parse_amounts("--cap", cap or [])
-    ends = parse_range("--reward-range", reward_range)
+    ends = options.parse_range("--reward-range", reward_range)
     with open_store_option(storage, create=True) as store:
         campaign = bursar.Campaign(
             name, budget, arms, policy, storage=store, reward_range=ends, caps=caps,
@@ -151,7 +131,7 @@ def list_(storage: Storage = None, as_json: AsJSON = False) -> None:
             except (CorruptLedger, NewerSchema) as error:
                 typer.echo(f"error: {name} cannot be read: {error}", err=True)
                 damaged += 1
-        show_campaigns(found, as_json)
+        output.show_campaigns(found, as_json)
     if damaged:
         raise typer.Exit(2)
 
@@ -161,7 +141,7 @@ def show(campaign: Campaign) -> None:
     """Show one campaign: its money, arms, caps, rules and alarms."""
 
 
-@_command(show_decisions)
+@_command(output.show_decisions)
 def ask(
     campaign: Campaign,
     n: Annotated[
@@ -228,19 +208,19 @@ def correct(
     return campaign.correct(decision, cost, reward, reason)
 
 
-@_command(show_arms)
+@_command(output.show_arms)
 def arms(campaign: Campaign) -> list[ArmView]:
     """Show what was learned about each arm: counts, means, ratio and their intervals."""
     return campaign.arms()
 
 
-@_command(show_view)
+@_command(output.show_view)
 def explain(campaign: Campaign, decision: Id) -> Explanation:
     """Explain a decision: the index of each arm, and which arms did not fit."""
     return campaign.explain(decision)
 
 
-@_command(show_view)
+@_command(output.show_view)
 def forecast(
     campaign: Campaign,
     days: Annotated[
@@ -446,7 +426,7 @@ def restore(
 
 
 def _ledger_file(url: str) -> Path:
-    path = sqlite_path(url)
+    path = options.sqlite_path(url)
     if path is None:
         raise InvalidInput(
             "backup and restore work on SQLite files; for PostgreSQL use pg_dump and pg_restore,"

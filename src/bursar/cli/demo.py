@@ -63,11 +63,6 @@ class DemoCampaign(Struct, frozen=True):
         return str(exact), float(rng.random() < self.arms[arm].success)
 
 
-def _load_campaigns() -> list[DemoCampaign]:
-    text = files("bursar.cli").joinpath("demo.toml").read_text(encoding="utf-8")
-    return msgspec.toml.decode(text, type=dict[str, list[DemoCampaign]])["campaign"]
-
-
 class _ManualClock:
     """A clock that stands still until it is set; it starts in the past."""
 
@@ -84,7 +79,9 @@ class DemoSimulation:
     """The campaigns of a demo: their history, and the requests that continue it."""
 
     def __init__(self, storage: str, seed: int = 7) -> None:
-        self._campaigns = _load_campaigns()
+        text = files("bursar.cli").joinpath("demo.toml").read_text(encoding="utf-8")
+        tables = msgspec.toml.decode(text, type=dict[str, list[DemoCampaign]])
+        self._campaigns = tables["campaign"]
         self._rng = random.Random(seed)
         _check_ledger(storage, {demo.name for demo in self._campaigns})
         for demo in self._campaigns:

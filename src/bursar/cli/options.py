@@ -34,18 +34,21 @@ Storage = Annotated[
 _INTERPRETED_CALLS = 2000  # take about as long as loading Numba and machine code
 
 
-def expand_options(command: Any, more: Iterable[inspect.Parameter]) -> Callable[..., None]:
+def add_options(more: Iterable[inspect.Parameter]) -> Callable[[Any], Any]:
     """Declare the options that a command gets as ``**keywords``, before its keyword-only ones."""
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    command.__signature__ = inspect.Signature(
-        [
-            *(one for one in own if one.kind is one.POSITIONAL_OR_KEYWORD),
-            *(one.replace(kind=one.KEYWORD_ONLY) for one in more),
-            *(one for one in own if one.kind is one.KEYWORD_ONLY),
-        ]
-    )
-    declared: Callable[..., None] = command
-    return declared
+
+    def declare(command: Any) -> Any:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        command.__signature__ = inspect.Signature(
+            [
+                *(one for one in own if one.kind is one.POSITIONAL_OR_KEYWORD),
+                *(one.replace(kind=one.KEYWORD_ONLY) for one in more),
+                *(one for one in own if one.kind is one.KEYWORD_ONLY),
+            ]
+        )
+        return command
+
+    return declare
 
 
 def parse_range(option: str, text: str) -> tuple[float, float]:

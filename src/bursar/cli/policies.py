@@ -74,10 +74,8 @@ def policy_facts(cls: type[bursar.Policy]) -> dict[str, Any]:
 
 def policy_card(policy: bursar.Policy) -> dict[str, Any]:
     """Return the description of one policy with an example of three arms."""
-    if "min_cost" in policy.unmet_needs:
-        example = _example(policy.but(min_cost=_MIN_COST)) | {"given": {"min_cost": _MIN_COST}}
-    else:
-        example = _example(policy)
+    given = {"min_cost": _MIN_COST} if "min_cost" in policy.unmet_needs else {}
+    example = _example(policy.but(**given)) | ({"given": given} if given else {})
     return {
         **policy_facts(type(policy)),
         "slug": str(policy),

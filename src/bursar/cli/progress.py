@@ -12,15 +12,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 import typer
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from bursar.formatting import format_elapsed
 
@@ -36,8 +29,8 @@ class ProgressDisplay:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._began = self._printed = clock()
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        self._bar = Progress(
+        columns = bars.TextColumn("{task.description}"), bars.BarColumn(), bars.TimeElapsedColumn()
+        self._bar = bars.Progress(
             *columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
         )
 
@@ -104,17 +97,11 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def progress_bar() -> Progress:
+def progress_bar() -> bars.Progress:
     """Return a progress bar with the time elapsed and the time left."""
-    return Progress(
-        TextColumn("{task.description:<26}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
+    times = bars.MofNCompleteColumn(), bars.TimeElapsedColumn(), bars.TimeRemainingColumn()
+    columns = bars.TextColumn("{task.description:<26}"), bars.BarColumn(), *times
+    return bars.Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 @contextmanager

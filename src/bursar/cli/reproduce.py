@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,8 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from bursar.cli.options import Ads, AsJSON, Jobs, Seed, expand_options
-from bursar.cli.output import console, print_json, print_table
+from bursar.cli.options import Ads, AsJSON, Jobs, Seed, add_options
+from bursar.cli.output import console, print_json, print_result, print_table
 from bursar.errors import InvalidData, InvalidInput, MissingData
 from bursar.extras import import_extra
 from bursar.files import explain_full_disk, make_folder
@@ -73,18 +74,13 @@ class RunOptions:
             raise InvalidInput("give --jobs or --dask, not both: a cluster has its own workers")
         return make_dask_engine(self.dask)
 
-    def folder(self, what: Experiment) -> Path:
-        """Return the folder for the results."""
-        return self.out or Path("bursar-results") / what.name
-
     @property
     def workers(self) -> int:
         """The number of cores of this machine that are used."""
         return self.jobs or os.cpu_count() or 1
 
 
-def _add_run_options(command: Callable[..., None]) -> Callable[..., None]:
-    return expand_options(command, inspect.signature(RunOptions, eval_str=True).parameters.values())
+_add_run_options = add_options(inspect.signature(RunOptions, eval_str=True).parameters.values())
 
 
 @_add_run_options
@@ -118,12 +114,15 @@ def reproduce(
     chosen = [name for name, given in variants.items() if given]
     _check_choice(chosen, quick, full, all_policies, data)
     summary = import_extra("bursar.paper.report.summary")
-    from bursar import experiments
+    from bursar.experiments import load_experiment
+    from bursar.settings.facebook import find_file, find_kept_file
 
     name = chosen[0].removeprefix("--") if chosen else "full" if full else "quick"
-    ads = None if changing or families else _find_ads(data)
-    what = experiments.load_experiment(
-        name, ads, repetitions, seed=seed, quick=quick, all_policies=all_policies
+    ads = None
+    if not (changing or families):
+        ads = find_kept_file() if data is None else find_file(data)
+    what = load_experiment(
+        name, ads and str(ads), repetitions, seed=seed, quick=quick, all_policies=all_policies
     )
     notes = []
     if less_regret and ads is None:
@@ -155,13 +154,6 @@ def _check_choice(
         raise InvalidInput("give --quick or --full, not both")
     if all_policies and not full:
         raise InvalidInput("--all-policies requires --full; --quick plays the main policies only")
-
-
-def _find_ads(data: str | None) -> str | None:
-    """Return the path of the ads: as given, or the stored copy if there is one."""
-    from bursar.settings.facebook import find_file, find_kept_file
-
-    return str(find_file(data)) if data is not None or find_kept_file() is not None else None
 
 
 @_add_run_options
@@ -290,10 +282,10 @@ def _run_experiment(
     from bursar.experiments.cells import CellStore
     from bursar.experiments.runner import plan_run
 
-    engine, folder = options.make_engine(), options.folder(what)
+    engine, folder = options.make_engine(), options.out or Path("bursar-results") / what.name
     plan = plan_run(what, CellStore(folder), options.rerun_failed, options.force)
     if options.dry_run:
-        _show_plan(what, plan, options)
+        _show_plan(what, plan, folder, options)
         return
     # a missing library is reported before hours of play
     report = import_extra("bursar.paper.report.build")
@@ -320,32 +312,25 @@ def _run_experiment(
     _show_results(outcome, facts, folder, time.monotonic() - clock, options.as_json)
 
 
-def _show_plan(what: Experiment, plan: RunPlan, options: RunOptions) -> None:
+def _show_plan(what: Experiment, plan: RunPlan, folder: Path, options: RunOptions) -> None:
     """Print what would run and how long it would take."""
     from bursar.experiments.runner import estimate_seconds
 
-    core = estimate_seconds(what, plan)
-    wall = core / options.workers
-    units, missing, failed = len(plan.every), len(plan.missing), len(plan.failed)
-    cached = units - missing - failed
-    if options.as_json:
-        print_json(
-            {
-                "experiment": what.name, "units": units, "to_compute": missing, "cached": cached,
-                "failed_earlier": failed, "core_seconds": round(core, 1),
-                "seconds": round(wall, 1), "cores": options.workers,
-                "out": str(options.folder(what)),
-            }
-        )  # fmt: skip
-        return
-    todo, out = what.plan, console()
-    out.print(
+    todo, counts, cores = what.plan, plan.count(), options.workers
+    seconds = estimate_seconds(what, plan)
+    facts = {
+        "experiment": what.name, "units": counts.total, "to_compute": counts.left,
+        "cached": counts.cached, "failed_earlier": counts.failed,
+        "core_seconds": round(seconds, 1), "seconds": round(seconds / cores, 1), "cores": cores,
+        "out": str(folder),
+    }  # fmt: skip
+    text = (
         f"{what.name}: {len(todo.settings)} settings x {len(todo.policies)} policies x"
-        f" {todo.repetitions} repetitions, in {units} units"
+        f" {todo.repetitions} repetitions, in {counts.total} units\n"
+        f"to compute: {counts.left}, cached: {counts.cached}, failed earlier: {counts.failed}\n"
+        f"takes about {format_elapsed(seconds / cores)} on {cores} cores; nothing was run"
     )
-    out.print(f"to compute: {missing}, cached: {cached}, failed earlier: {failed}")
-    time_needed = f"{format_elapsed(wall)} on {options.workers} cores"
-    out.print(f"takes about {time_needed}; nothing was run")
+    print_result((facts, text), options.as_json)
 
 
 def _show_results(
@@ -354,8 +339,7 @@ def _show_results(
     """Print the results and the path of the report; exit with code 1 if units failed."""
     counts = outcome.counts
     report = folder / "report.html"
-    verdicts = [claim["verdict"] for claim in facts.claims]
-    tally = {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+    tally = Counter(claim["verdict"] for claim in facts.claims)
     if as_json:
         names = ("total", "done", "cached", "failed")
         units = {name: getattr(counts, name) for name in names}

@@ -12,7 +12,7 @@ import signal
 import socket
 import tempfile
 import time
-from collections.abc import Coroutine, Generator, Iterator
+from collections.abc import Coroutine, Generator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -62,8 +62,9 @@ def run_server(storage: str | None, log_level: str, demo: bool, **config: Any) -
         stack.callback(service.close)
         _check_public(service)
         listener = stack.enter_context(open_listener(settings.host, settings.port))
-        server = GracefulServer(_server_config(service), service)
-        stack.enter_context(install_signals(server))
+        server = GracefulServer(service)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            stack.callback(signal.signal, number, signal.signal(number, server.handle_exit))
         _announce(service, listener)
         _tune_garbage_collector()
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
@@ -84,15 +85,6 @@ def _check_public(service: Service) -> None:
             f"{host} can be reached from other machines, but there is no key yet;"
             " create one first: bursar keys create --scope all"
         )
-
-
-def _server_config(service: Service) -> uvicorn.Config:
-    LimitedConnection.limit = connection_limit()
-    return uvicorn.Config(
-        create_app(service, make_pages(service)), log_config=None, access_log=False, ws="none",
-        http=LimitedConnection, server_header=False, proxy_headers=False,
-        timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-    )  # fmt: skip
 
 
 def _announce(service: Service, listener: socket.socket) -> None:
@@ -176,21 +168,22 @@ def format_address(host: str, listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-# stopping
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
 class GracefulServer(uvicorn.Server):
     """uvicorn's server, but event streams end when it stops, and stopping is not a failure."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(self, service: Service) -> None:
+        config = uvicorn.Config(
+            create_app(service, make_pages(service)), log_config=None, access_log=False, ws="none",
+            http=LimitedConnection, server_header=False, proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )  # fmt: skip
         super().__init__(config)
         self._service = service
+        LimitedConnection.limit = connection_limit()
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Do nothing: :func:`install_signals` handles signals until everything is closed."""
+        """Do nothing: :func:`run_server` handles signals until everything is closed."""
         yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -199,17 +192,6 @@ class GracefulServer(uvicorn.Server):
             os._exit(128 + sig)  # everything that was acknowledged is durable
         self.should_exit = True
         self._service.stop()
-
-
-@contextmanager
-def install_signals(server: GracefulServer) -> Iterator[None]:
-    """Let SIGINT and SIGTERM stop a server while the context is open."""
-    before = {number: signal.signal(number, server.handle_exit) for number in _SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 # connections

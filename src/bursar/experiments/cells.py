@@ -13,12 +13,13 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,7 @@ from bursar.problems import Problem
 from bursar.simulation.simulate import play_problems
 from bursar.version import __version__
 
+T = TypeVar("T")
 _LOG = logging.getLogger("bursar.experiments")
 _SOURCES = ("jit", "policies", "problems", "settings", "simulation")
 _HEADER = b"bursar"  # the key of a part's header in the metadata of its Parquet file
@@ -63,16 +65,17 @@ class Failure(NamedTuple):
     traceback: str
 
 
-class CellResult(NamedTuple):
+@dataclass
+class CellResult:
     """The games of a cell: for each policy that did not fail, problems x shares x 3."""
 
     cell: Cell
-    problems: list[str]
-    optima: list[float]
-    games: dict[str, Floats]  # plays, spent and regret
-    seconds: dict[str, float]
-    drawing: float
-    failures: list[Failure]
+    problems: list[str] = field(default_factory=list)
+    optima: list[float] = field(default_factory=list)
+    games: dict[str, Floats] = field(default_factory=dict)  # plays, spent and regret
+    seconds: dict[str, float] = field(default_factory=dict)
+    drawing: float = 0.0
+    failures: list[Failure] = field(default_factory=list)
 
     @property
     def plays(self) -> dict[str, int]:
@@ -96,30 +99,21 @@ def list_cells(experiment: Experiment) -> Iterator[Cell]:
     """Yield all cells, repetition by repetition, so that a stopped run covers settings evenly."""
     plan = experiment.plan
     slugs = tuple(map(str, plan.policies))
-    identities = [_identify(experiment, index) for index in range(len(plan.settings))]
+    own = [(name, hashlib.sha256(content).hexdigest()) for name, content in experiment.code]
+    budget = ["money", plan.budget] if plan.budget is not None else ["plays", plan.budget_plays]
+    game = (plan.seed, budget, plan.shares, plan.overspend, code_digest(), own)
+    identities = [
+        f"{type(one).__name__} {_digest(one.name, one.describe())}"
+        if isinstance(one, Problem)
+        else one.identity(plan.data)
+        for one in plan.settings
+    ]
     for repetition in range(plan.repetitions):
         # reversed: the ads take longest, and at the end they would occupy a single core
         for index in reversed(range(len(plan.settings))):
             name = plan.settings[index].name or "problem"
-            key = _make_key(experiment, repetition, identities[index])
+            key = _digest(identities[index], repetition, *game)
             yield Cell(index, name, repetition, key, slugs)
-
-
-def _identify(experiment: Experiment, index: int) -> str:
-    """Return a text that changes when the problems of a setting may."""
-    setting = experiment.plan.settings[index]
-    if isinstance(setting, Problem):
-        return f"{type(setting).__name__} {_digest(setting.name, setting.describe())}"
-    return setting.identity(experiment.plan.data)
-
-
-def _make_key(experiment: Experiment, repetition: int, identity: str) -> str:
-    """Return a digest of everything that the numbers of a cell depend on, except the policy."""
-    plan = experiment.plan
-    own = [(name, hashlib.sha256(content).hexdigest()) for name, content in experiment.code]
-    budget = ["money", plan.budget] if plan.budget is not None else ["plays", plan.budget_plays]
-    game = (plan.seed, budget, plan.shares, plan.overspend)
-    return _digest(identity, repetition, *game, code_digest(), own)
 
 
 def _digest(*parts: Any) -> str:
@@ -144,77 +138,58 @@ def code_digest() -> str:
 
 def read_statements(source: str) -> Iterator[str]:
     """Yield the top-level statements of a module without imports, ``__all__`` and docstrings."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):  # a lambda's body is an expression
-            kept = [one for one in body if not _is_docstring(one)]
-            node.body = kept  # type: ignore[attr-defined]  # only some nodes have one
-    for statement in tree.body:
+    for statement in _DocstringRemover().visit(ast.parse(source)).body:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         is_export = isinstance(target, ast.Name) and target.id == "__all__"
         if not is_export and not isinstance(statement, ast.Import | ast.ImportFrom):
             yield ast.dump(statement)
 
 
-def _is_docstring(statement: ast.stmt) -> bool:
-    value = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+class _DocstringRemover(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        value = node.value
+        is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+        return None if is_text else node
 
 
 def compute_cell(experiment: Experiment, cell: Cell) -> CellResult:
     """Play the games of a cell; if one fails, its error is recorded and the others go on."""
-    plan = experiment.plan
-    policies = [policy for policy in plan.policies if str(policy) in cell.policies]
-    slugs = [str(policy) for policy in policies]
-    problems: list[str] = []
-    optima: list[float] = []
-    games: dict[str, list[Floats]] = {slug: [] for slug in slugs}
-    seconds = dict.fromkeys(slugs, 0.0)
-    drawing = 0.0
-    failures: dict[str, Failure] = {}
+    plan, result = experiment.plan, CellResult(cell)
+    policies = {str(one): one for one in plan.policies if str(one) in cell.policies}
+    games: dict[str, list[Floats]] = {slug: [] for slug in policies}
+    errors: dict[str, Exception] = {}
     try:
         for name, optimum, matches in play_problems(
-            plan, cell.setting_index, cell.repetition, policies
+            plan, cell.setting_index, cell.repetition, list(policies.values())
         ):
-            problems.append(name if name not in problems else f"{name} #{len(problems)}")
-            optima.append(optimum)
-            for slug, game in zip(slugs, matches, strict=True):
+            twin = f" #{len(result.problems)}" if name in result.problems else ""
+            result.problems.append(name + twin)
+            result.optima.append(optimum)
+            for slug, game in zip(policies, matches, strict=True):
                 games[slug].append(game.checkpoints)
-                seconds[slug] += game.seconds
-                drawing += game.drawing
+                result.seconds[slug] = result.seconds.get(slug, 0.0) + game.seconds
+                result.drawing += game.drawing
                 if game.error is not None:
-                    failures[slug] = _make_failure(experiment, cell, slug, game.error)
+                    errors[slug] = game.error
     except Exception as error:
         return fail_cell(experiment, cell, error)
-    played = [slug for slug in slugs if slug not in failures]
-    return CellResult(
-        cell=cell,
-        problems=problems,
-        optima=optima,
-        games={slug: np.array(games[slug]) for slug in played},
-        seconds={slug: seconds[slug] for slug in played},
-        drawing=drawing,
-        failures=list(failures.values()),
-    )
+    for slug, why in errors.items():
+        del games[slug], result.seconds[slug]
+        result.failures.append(_make_failure(experiment, cell, slug, why))
+    result.games.update((slug, np.array(played)) for slug, played in games.items())
+    return result
 
 
 def fail_cell(experiment: Experiment, cell: Cell, error: BaseException) -> CellResult:
     """Return the result of a cell in which no game could be played."""
     failures = [_make_failure(experiment, cell, slug, error) for slug in cell.policies]
-    return CellResult(cell, [], [], {}, {}, 0.0, failures)
+    return CellResult(cell, failures=failures)
 
 
 def _make_failure(experiment: Experiment, cell: Cell, policy: str, error: BaseException) -> Failure:
-    return Failure(
-        setting=cell.setting,
-        repetition=cell.repetition,
-        policy=policy,
-        cell=cell.key,
-        seed=experiment.plan.seed,
-        error=f"{type(error).__name__}: {error}",
-        traceback="".join(traceback.format_exception(error)),
-    )
+    message, trace = f"{type(error).__name__}: {error}", traceback.format_exception(error)
+    where = (cell.setting, cell.repetition, policy, cell.key, experiment.plan.seed)
+    return Failure(*where, error=message, traceback="".join(trace))
 
 
 class CellStore:
@@ -232,15 +207,8 @@ class CellStore:
                 if time.time() - path.stat().st_mtime > _STALE:
                     path.unlink()
         found: StoredCells = {}
-        damaged = []
-        for path in sorted(self.parts.glob("*/[!.]*.parquet")):
-            try:
-                found |= _read_header(path)
-            except FileNotFoundError:
-                continue  # another run has just set it aside
-            except _UNREADABLE:
-                damaged.append(path)
-        _set_aside(damaged)
+        for header in _read_whole(self.parts.glob("*/[!.]*.parquet"), _read_header):
+            found |= header
         return found
 
     def save(self, result: CellResult) -> StoredCells:
@@ -274,18 +242,7 @@ class CellStore:
 
     def load_failures(self) -> list[Failure]:
         """Return the failures that were not repeated with success, in order."""
-        found, damaged = [], []
-        for path in self.failed.glob("*.json"):
-            try:
-                fields = json.loads(path.read_text(encoding="utf-8"))
-                digest, failure = fields.pop("digest"), Failure(**fields)
-                if digest != _digest(*failure):
-                    raise InvalidData(f"the checksum of {path} is wrong")
-                found.append(failure)
-            except _UNREADABLE:
-                damaged.append(path)
-        _set_aside(damaged)
-        return sorted(found)
+        return sorted(_read_whole(self.failed.glob("*.json"), _read_failure))
 
     def _failure_path(self, key: str, policy: str) -> Path:
         return self.failed / f"{_digest(key, policy)}.json"
@@ -329,18 +286,36 @@ def _read_part(path: Path) -> pa.BufferReader:
     return pa.BufferReader(content)
 
 
-def _set_aside(paths: list[Path]) -> None:
-    """Say that files are damaged, and rename them: the next run need not say so again."""
-    for path in paths:
-        with suppress(OSError):
-            path.replace(path.with_name(path.name + ".damaged"))
-    if paths:
-        shown = ", ".join(map(str, paths[:3])) + (", …" if len(paths) > 3 else "")
+def _read_whole(paths: Iterable[Path], read: Callable[[Path], T]) -> Iterator[T]:
+    """Yield what is read from each file; report damaged ones and rename them, to report them once.
+
+    A file that another run has just removed or renamed is left out.
+    """
+    damaged = []
+    for path in sorted(paths):
+        try:
+            yield read(path)
+        except FileNotFoundError:
+            continue
+        except _UNREADABLE:
+            damaged.append(path)
+            with suppress(OSError):
+                path.replace(path.with_name(path.name + ".damaged"))
+    if damaged:
+        shown = ", ".join(map(str, damaged[:3])) + (", …" if len(damaged) > 3 else "")
         _LOG.warning(
             "%s in %s: the checksum is missing or wrong; what was in it is computed again"
             " (kept with the ending .damaged: %s)",
-            pluralize(len(paths), "damaged file"), paths[0].parents[1], shown,
+            pluralize(len(damaged), "damaged file"), damaged[0].parents[1], shown,
         )  # fmt: skip
+
+
+def _read_failure(path: Path) -> Failure:
+    fields = json.loads(path.read_text(encoding="utf-8"))
+    digest, failure = fields.pop("digest"), Failure(**fields)
+    if digest != _digest(*failure):
+        raise InvalidData(f"the checksum of {path} is wrong")
+    return failure
 
 
 def _read_header(path: Path) -> StoredCells:

@@ -10,7 +10,7 @@ import logging
 import pickle
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
@@ -69,15 +69,12 @@ def make_dask_engine(address: str, timeout: float = 20.0) -> Engine:
 @contextmanager
 def _silence() -> Iterator[None]:
     """Keep Dask from printing tracebacks of lost connections, which are reported in one line."""
-    loggers = [logging.getLogger(f"distributed.{name}") for name in ("client", "batched", "core")]
-    before = [one.level for one in loggers]
-    for one in loggers:
-        one.setLevel(logging.CRITICAL)
-    try:
+    with ExitStack() as stack:
+        for name in ("client", "batched", "core"):
+            logger = logging.getLogger(f"distributed.{name}")
+            stack.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.CRITICAL)
         yield
-    finally:
-        for one, level in zip(loggers, before, strict=True):
-            one.setLevel(level)
 
 
 class _Cluster:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -89,6 +89,13 @@ class RunPlan:
     failed: list[Cell]  # failed in an earlier run, and not to be repeated
     stored: StoredCells
 
+    def count(self) -> CellCounts:
+        """Return the counts before anything is computed."""
+        total, failed = len(self.every), len(self.failed)
+        pending = Counter(cell.setting for cell in self.missing)
+        cached = total - pending.total() - failed
+        return CellCounts(total, cached=cached, failed=failed, pending=pending)
+
 
 @dataclass(frozen=True)
 class ExperimentRun:
@@ -156,9 +163,7 @@ def run(
     """
     store = CellStore(folder)
     plan = plan or plan_run(experiment, store, rerun_failed)
-    counts = CellCounts(len(plan.every), failed=len(plan.failed))
-    counts.cached = counts.total - len(plan.missing) - counts.failed
-    counts.pending.update(cell.setting for cell in plan.missing)
+    counts = plan.count()
     progress(counts, "")
     stored = dict(plan.stored)
     if plan.missing:
@@ -236,17 +241,16 @@ def estimate_seconds(experiment: Experiment, plan: RunPlan) -> float:
     reference (``benchmarks/paper.py --reference`` measures it), scaled by a probe that runs there
     and here; a policy or setting that the reference lacks takes the mean of the others.
     """
-    known: dict[tuple[str, str], list[float]] = {}
+    known: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for (_, slug), part in plan.stored.items():
-        known.setdefault((part.path.parent.name, slug), []).append(part.seconds)
+        known[part.path.parent.name, slug].append(part.seconds)
     pace = time_probe() / load_reference()["probe"]
     pace *= experiment.plan.budget_plays / BUDGET_PLAYS
     total = 0.0
     for cell in plan.missing:
         for slug in cell.policies:
-            measured = known.get((safe_name(cell.setting), slug))
-            seconds = float(np.mean(measured)) if measured else pace * _expect(cell.setting, slug)
-            total += seconds
+            measured = known[safe_name(cell.setting), slug]
+            total += float(np.mean(measured)) if measured else pace * _expect(cell.setting, slug)
         total += pace * _expect(cell.setting, DRAWING)
     return total
 
@@ -264,8 +268,7 @@ def _expect(name: str, slug: str) -> float:
 def load_reference() -> dict[str, Any]:
     """Return the measured seconds per cell by setting and policy, with machine and date."""
     text = files("bursar.experiments").joinpath("reference.json").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
+    return dict(json.loads(text))
 
 
 def time_probe() -> float:

@@ -14,7 +14,8 @@ import re
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.resources import as_file, files
 from inspect import signature
@@ -138,6 +139,20 @@ class _Source:
     def error(self, message: str, key: str, value: str | None = None) -> InvalidInput:
         return InvalidInput(f"{self.name}, line {self.find_line(key, value)}: {message}")
 
+    @contextmanager
+    def locate(self, key: str, value: str | None = None, what: str = "") -> Iterator[None]:
+        """Let errors of a block name the line of a key."""
+        try:
+            yield
+        except BursarError as error:
+            raise self.error(f"{what}{error}", key, value) from error
+
+    def check_keys(self, given: Iterable[str], known: Iterable[str], message: str) -> None:
+        """Raise an error with the message, which has a place for the key, for an unknown key."""
+        for key in given:
+            if key not in known:
+                raise self.error(message.format(repr(key)) + suggest(key, known), key)
+
 
 def read_experiment(path: str | Path) -> Experiment:
     """Read an experiment from a TOML file; errors name the line.
@@ -151,9 +166,7 @@ def read_experiment(path: str | Path) -> Experiment:
         given = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"{source.name}: not TOML, {error}") from error
-    for key in given:
-        if key not in _FIELDS:
-            raise source.error(f"no field named {key!r}{suggest(key, _FIELDS)}", key)
+    source.check_keys(given, _FIELDS, "no field named {}")
     _check_types(source, given)
     if "budget" in given and "budget_plays" in given:
         raise source.error("set budget or budget_plays, not both", "budget")
@@ -162,17 +175,17 @@ def read_experiment(path: str | Path) -> Experiment:
     fields = {key: given[key] for key in given if key not in separate}
     if "data" in fields:
         fields["data"] = str(path.parent / fields["data"])
-    fields["policies"] = _make_each(
-        source, "policies", given, lambda slug: load_policies([slug], code)[0]
-    )
-    fields["settings"] = [
-        *_make_each(source, "settings", given, setting),
-        *_read_ads(source, given.get("ads", {}), path.parent),
-        *(
-            _make_problem(source, one, i)
-            for i, one in enumerate(given.get("problems", ()), start=1)
-        ),
-    ]
+    fields["policies"] = []
+    for slug in given.get("policies", ()):
+        with source.locate("policies", slug):
+            fields["policies"] += load_policies([slug], code)
+    fields["settings"] = []
+    for name in given.get("settings", ()):
+        with source.locate("settings", name):
+            fields["settings"].append(setting(name))
+    fields["settings"] += _read_ads(source, given.get("ads", {}), path.parent)
+    for number, problem in enumerate(given.get("problems", ()), start=1):
+        fields["settings"].append(_make_problem(source, problem, number))
     try:
         name, title = given.get("name", path.stem), given.get("title", "")
         return experiment(name, title, code, given.get("ads"), **fields)
@@ -181,32 +194,17 @@ def read_experiment(path: str | Path) -> Experiment:
         raise source.error(str(error), field) from error
 
 
-def _make_each(source: _Source, key: str, given: Any, make: Callable[[str], Any]) -> list[Any]:
-    """Make an object of each name in a list; an error names the line."""
-    found = []
-    for name in given.get(key, ()):
-        try:
-            found.append(make(name))
-        except BursarError as error:
-            raise source.error(str(error), key, name) from error
-    return found
-
-
 def _read_ads(source: _Source, given: dict[str, Any], folder: Path) -> tuple[AdExportSetting, ...]:
     """Read the user's own ads with the options of the table [ads]."""
     if not given:
         return ()
-    for key in given:
-        if key not in _ADS:
-            raise source.error(f"no field named {key!r} in [ads]{suggest(key, _ADS)}", key)
+    source.check_keys(given, _ADS, "no field named {} in [ads]")
     for key in ("file", "clicks", "cost", "reward"):
         if key not in given:
             raise source.error(f"[ads] lacks {key}", "ads")
     options = {key: value for key, value in given.items() if key != "file"}
-    try:
+    with source.locate("ads"):
         return read_ad_export(folder / str(given["file"]), **options).settings
-    except BursarError as error:
-        raise source.error(str(error), "ads") from error
 
 
 def _make_problem(source: _Source, given: dict[str, Any], number: int) -> Problem:
@@ -218,20 +216,14 @@ def _make_problem(source: _Source, given: dict[str, Any], number: int) -> Proble
         raise source.error(f"no distribution named {kind!r}{hint}", "problems", str(kind))
     name = fields.setdefault("name", f"problem {number}")
     parameters = signature(_KINDS[kind]).parameters
-    for key in fields:
-        if key not in parameters:
-            raise source.error(
-                f"{kind} problems have no field {key!r}{suggest(key, parameters)}", key
-            )
+    source.check_keys(fields, parameters, f"{kind} problems have no field {{}}")
     missing = [
         key for key, one in parameters.items() if one.default is one.empty and key not in fields
     ]
     if missing:
         raise source.error(f"problem {name!r} lacks {', '.join(missing)}", "problems", name)
-    try:
+    with source.locate("problems", name, f"problem {name!r}: "):
         return _KINDS[kind](**fields)
-    except BursarError as error:
-        raise source.error(f"problem {name!r}: {error}", "problems", name) from error
 
 
 def _check_types(source: _Source, given: dict[str, Any]) -> None:
@@ -308,22 +300,17 @@ def load_policies(slugs: Iterable[str], code: Code) -> tuple[Policy, ...]:
     """Return the policies of slugs, from bursar and from the files."""
     table = dict(POLICIES)
     for name, content in code:
-        for cls in _find_policies(_import_module(name, content)):
+        module = _import_module(name, content)
+        classes = [one for one in vars(module).values() if isinstance(one, type)]
+        own = [cls for cls in classes if cls.__module__ == module.__name__]
+        found = [cls for cls in own if issubclass(cls, Policy)]
+        if not found:
+            raise InvalidInput(f"{module.__name__} defines no policy; see examples/my_policy.py")
+        for cls in found:
             if cls.name in table:
                 raise InvalidInput(f"{name}: the policy name {cls.name!r} is taken; choose another")
             table[cls.name] = cls
     return tuple(parse(slug, table) for slug in slugs)
-
-
-def _find_policies(module: ModuleType) -> list[type[Policy]]:
-    found = [
-        cls
-        for cls in vars(module).values()
-        if isinstance(cls, type) and issubclass(cls, Policy) and cls.__module__ == module.__name__
-    ]
-    if not found:
-        raise InvalidInput(f"{module.__name__} defines no policy; see examples/my_policy.py")
-    return found
 
 
 @lru_cache(maxsize=32)

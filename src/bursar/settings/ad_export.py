@@ -464,17 +464,12 @@ def _add_up(rows: list[AdRow]) -> list[AdRow]:
     members: defaultdict[tuple[Any, Any], list[AdRow]] = defaultdict(list)
     for row in rows:
         members[row.group, row.arm or (f"line {row.lines[0]}",)].append(row)
-    return [
-        AdRow(
-            tuple(line for row in those for line in row.lines),
-            group,
-            arm,
-            math.fsum(row.clicks for row in those),
-            math.fsum(row.cost for row in those),
-            math.fsum(row.reward for row in those),
-        )
-        for (group, arm), those in members.items()
-    ]
+    sums = []
+    for (group, arm), those in members.items():
+        lines = tuple(line for row in those for line in row.lines)
+        numbers = zip(*((row.clicks, row.cost, row.reward) for row in those), strict=True)
+        sums.append(AdRow(lines, group, arm, *map(math.fsum, numbers)))
+    return sums
 
 
 def _make_settings(

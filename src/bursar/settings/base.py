@@ -21,7 +21,7 @@ from bursar.arrays import Floats
 from bursar.errors import InvalidInput, UnknownSetting
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem
 from bursar.settings import facebook
-from bursar.settings.facebook import AdCampaign, Ads
+from bursar.settings.facebook import Ads
 
 Data = str | PathLike[str] | Ads | None
 Rng = np.random.Generator
@@ -110,9 +110,11 @@ class Setting:
         if self.kind == "synthetic":
             draw = _SYNTHETIC[self.distribution]
             return [draw(rng, arms, self.name, authors) for arms in self.arms]
-        draw_ad = _ADS[self.distribution]
+        campaigns = load_ads(data).campaigns()
+        if self.distribution == "Bernoulli":
+            return list(campaigns)
         # one generator for all campaigns, one after the other
-        return [draw_ad(rng, campaign, authors) for campaign in load_ads(data).campaigns()]
+        return [_draw_beta_ads(rng, campaign, authors) for campaign in campaigns]
 
 
 def load_table(name: str) -> dict[str, dict[str, Any]]:
@@ -171,12 +173,7 @@ def _draw_beta(rng: Rng, arms: int, name: str, authors: bool) -> Problem:
     return Beta(alpha_r[order], beta_r[order], alpha_c[order], beta_c[order], name)
 
 
-def _make_bernoulli_ads(rng: Rng, campaign: AdCampaign, authors: bool) -> Problem:
-    """Take the means of a campaign; nothing is drawn."""
-    return Bernoulli(campaign.reward, campaign.cost, campaign.name)
-
-
-def _draw_beta_ads(rng: Rng, campaign: AdCampaign, authors: bool) -> Problem:
+def _draw_beta_ads(rng: Rng, campaign: Bernoulli, authors: bool) -> Problem:
     """Draw Beta parameters, then change one of each pair so that the campaign's mean holds.
 
     The authors first multiply the means by 0.99 once more.
@@ -208,4 +205,3 @@ _SYNTHETIC = {
     "generalized Bernoulli": _draw_generalized,
     "Beta": _draw_beta,
 }
-_ADS = {"Bernoulli": _make_bernoulli_ads, "Beta": _draw_beta_ads}

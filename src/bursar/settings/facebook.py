@@ -25,6 +25,7 @@ import numpy as np
 from bursar.arrays import Floats
 from bursar.errors import InvalidData, MissingData
 from bursar.files import data_folder, replace_file
+from bursar.problems import Bernoulli
 from bursar.settings.csv_table import (
     CsvRow,
     CsvTable,
@@ -59,20 +60,6 @@ class AdRow(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AdCampaign:
-    """The ads of one campaign for one age and gender, as arms with means in (0, 1), best first."""
-
-    name: str
-    reward: Floats
-    cost: Floats
-
-    @property
-    def arms(self) -> int:
-        """Number of ads."""
-        return int(self.reward.size)
-
-
-@dataclass(frozen=True, eq=False)
 class Ads:
     """The usable ads of a file, in its order, and the lines that were left out."""
 
@@ -90,13 +77,13 @@ class Ads:
         content.update(self.reward.tobytes() + self.cost.tobytes())
         return content.hexdigest()[:20]
 
-    def campaigns(self) -> list[AdCampaign]:
-        """Group the ads by campaign, age and gender, in sorted order."""
+    def campaigns(self) -> list[Bernoulli]:
+        """Return a problem per campaign, age and gender, in sorted order; its arms are the ads."""
         members: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
         for position, key in enumerate(self.key):
             members[key].append(position)
         return [
-            AdCampaign("/".join(key), *_scale_to_arms(self.reward[at], self.cost[at]))
+            Bernoulli(*_scale_to_arms(self.reward[at], self.cost[at]), "/".join(key))
             for key, at in sorted(members.items(), key=lambda item: _sort_key(item[0]))
         ]
 
@@ -208,15 +195,12 @@ def keep_file(source: str | PathLike[str]) -> Path:
 
 def find_file(path: str | PathLike[str] | None = None) -> Path:
     """Return the given file of Facebook ads, or the kept copy; raise MissingData without one."""
-    if path is not None:
-        given = Path(path)
-        if not given.is_file():
-            raise MissingData(f"no file {str(path)!r}; {_HOW}")
-        return given
-    copy = find_kept_file()
-    if copy is None:
+    found = find_kept_file() if path is None else Path(path)
+    if found is None:
         raise MissingData(f"no Facebook ads in {str(data_folder())!r}; {_HOW}")
-    return copy
+    if not found.is_file():
+        raise MissingData(f"no file {str(path)!r}; {_HOW}")
+    return found
 
 
 def find_kept_file() -> Path | None:

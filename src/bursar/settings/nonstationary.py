@@ -135,8 +135,8 @@ def nonstationary_setting(name: str) -> NonstationarySetting:
         raise UnknownSetting(f"{base} has no option {key!r}{hint}")
     amount = _parse_amount(base, change, text) if colon else float(change.default)
     arms = int(found[2])
-    source = f"bursar; mean rewards U(0, 1), mean costs U({MIN_COST:g}, 1); {change.about}"
-    source = f"{source} ({change.option}={amount:g})"
+    means = f"mean rewards U(0, 1), mean costs U({MIN_COST:g}, 1)"
+    source = f"bursar; {means}; {change.about} ({change.option}={amount:g})"
     return NonstationarySetting(
         name, "changing", "Bernoulli", (arms,), source, change=found[1], amount=amount
     )

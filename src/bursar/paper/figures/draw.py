@@ -22,10 +22,10 @@ from bursar.paper.analysis.nonstationary import find_sweeps
 from bursar.paper.figures import comparison, intervals, regret
 from bursar.paper.figures.style import STYLE
 from bursar.paper.labels import OWN, RECOMMENDED
-from bursar.problems import Problem
+from bursar.problems import Bernoulli, Problem
 from bursar.settings import facebook
 from bursar.settings.base import Data
-from bursar.settings.facebook import AdCampaign, Ads
+from bursar.settings.facebook import Ads
 from bursar.simulation.result import AnySetting, Result
 
 Settings = Sequence[AnySetting | Problem]
@@ -130,7 +130,7 @@ def _figures(
     yield "speed", lambda: comparison.draw_speed(timings)
 
 
-def _find_campaign(data: Data) -> AdCampaign:
+def _find_campaign(data: Data) -> Bernoulli:
     try:
         ads = data if isinstance(data, Ads) else facebook.load(facebook.find_file(data))
         return intervals.find_paper_campaign(ads.campaigns())

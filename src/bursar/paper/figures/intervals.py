@@ -16,7 +16,7 @@ from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.paper.figures import style
 from bursar.paper.labels import family_colour, format_label
-from bursar.settings.facebook import AdCampaign
+from bursar.problems import Bernoulli
 
 Row = Mapping[str, Any]
 
@@ -150,14 +150,14 @@ _STEPS = 121
 _PAPERS = 33  # arms of the campaign that the paper shows
 
 
-def find_paper_campaign(campaigns: Sequence[AdCampaign], arms: int = _PAPERS) -> AdCampaign:
+def find_paper_campaign(campaigns: Sequence[Bernoulli], arms: int = _PAPERS) -> Bernoulli:
     """Return the campaign with the number of arms that the paper shows, or the nearest to it."""
     if not campaigns:
         raise InvalidInput("there is no campaign to draw; give the file of the ads")
     return min(campaigns, key=lambda campaign: abs(campaign.arms - arms))
 
 
-def estimate_density(campaign: AdCampaign) -> tuple[Floats, Floats]:
+def estimate_density(campaign: Bernoulli) -> tuple[Floats, Floats]:
     """Return points of [0, 1] and the Gaussian density of (cost, reward) on their square."""
     line = np.linspace(0.0, 1.0, _STEPS)
     x, y = np.meshgrid(line, line)
@@ -166,7 +166,7 @@ def estimate_density(campaign: AdCampaign) -> tuple[Floats, Floats]:
 
 
 @mpl.rc_context(style.STYLE)
-def draw_density(campaign: AdCampaign) -> Figure:
+def draw_density(campaign: Bernoulli) -> Figure:
     """Draw the arms of a campaign as dots over a density of their means, and the best arm."""
     figure = Figure(figsize=(5.6, 4.4), layout="constrained")
     panel = figure.subplots()
@@ -187,7 +187,7 @@ def draw_density(campaign: AdCampaign) -> Figure:
     return figure
 
 
-def _mark_best(panel: Any, campaign: AdCampaign) -> None:
+def _mark_best(panel: Any, campaign: Bernoulli) -> None:
     arm = int(np.argmax(campaign.reward / campaign.cost))
     point = campaign.cost[arm], campaign.reward[arm]
     panel.scatter(*point, s=70, facecolor="none", edgecolor=style.ACCENT, linewidth=1.8, zorder=4,
@@ -199,7 +199,7 @@ def _mark_best(panel: Any, campaign: AdCampaign) -> None:
     )  # fmt: skip
 
 
-def _has_density(campaign: AdCampaign) -> bool:
+def _has_density(campaign: Bernoulli) -> bool:
     """Whether the means span a plane; two arms, or arms on a line, have no density."""
     if campaign.arms < 3:
         return False
