@@ -14,6 +14,7 @@ from hand_clock import folded, live_state
 from store_contract import verify
 
 from bursar.campaign import Campaign
+from bursar.campaign.events import CHANGED
 from bursar.campaign.state import encode_snapshot
 from bursar.errors import (
     BudgetExhausted,
@@ -107,7 +108,9 @@ def test_no_update_is_lost_and_each_call_gets_its_own_answer(store: Store) -> No
     count = THREADS * ROUNDS
     assert campaign.spent == Decimal(sum(range(count))) / 10_000
     assert campaign.held == campaign.open == 0
-    assert verify(campaign.store, "c") == 1 + 2 * count
+    # costs rise from thread to thread, so some orders of calls look like a change of prices
+    changes = sum(event.kind == CHANGED for event in campaign.events())
+    assert verify(campaign.store, "c") == 1 + 2 * count + changes
     assert encode_snapshot(folded(campaign)) == encode_snapshot(live_state(campaign))
     if isinstance(store, SQLiteStore):
         assert counting.sessions - began < 5 * count * 0.7  # many calls shared a session
