@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from bursar.arrays import Floats
+from bursar.jit.arms import Game
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, beta, uniform
 from bursar.policies.bts import posterior
-from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, record_checkpoints
+from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, count_play, over
 
 
 @compiled
@@ -249,11 +250,11 @@ def decide(
 
 def play(
     p: Any, rows: Floats, spans: Floats, bits: int, start: Any, length: Any, n: Floats,
-    state: State, own: Floats, tilt: Floats, bound: Floats, weights: Floats, rivals: Any,
+    game: Game, own: Floats, tilt: Floats, bound: Floats, weights: Floats, rivals: Any,
     marked: Any, regrets: Floats, levels: Floats, checkpoints: Floats, choices: Any, stream: Stream,
 ) -> int:  # fmt: skip
     """Play on until the budget is spent, a tape is too short, or ``choices`` is full."""
-    s = state[0]
+    s = game[0]
     while not over(s):
         if choices.size > 0 and s.filled >= choices.size:
             return PAUSED
@@ -273,7 +274,7 @@ def play(
             s.short = k
             return SHORT
         before, after = rows[at], rows[at + 1]
-        n[k] = have + 1.0
+        count_play(s, k, after[1] - before[1], n, regrets, levels, checkpoints, choices)
         if own[LEADER] == k:  # the moment's quotient of Beta functions, one trial on
             total, tilted = have + 2.0, own[TILT]
             own[BOUND] *= (total / (total + tilted)) * (total / (total - tilted))
@@ -285,19 +286,11 @@ def play(
                 own[REFRESH] = 0.0
         elif own[LEADER] != _PLAIN and bound[k] <= _TOO_LIKELY:
             _watch(rows, start, n, k, own, tilt, bound, weights, rivals)
-        s.spent += after[1] - before[1]
-        s.plays += 1
-        s.decided = 0
-        if choices.size > 0:
-            choices[s.filled] = k
-        s.filled += 1
-        if s.spent >= levels[s.level]:
-            record_checkpoints(s, n, regrets, levels, checkpoints)
     return DONE
 
 
 def new_memory(arms: int) -> tuple[Any, ...]:
-    """Make what the loop keeps beside the state: memory, tilts, bounds, rates, rivals, marks."""
+    """Make what the loop keeps beside the game: memory, tilts, bounds, rates, rivals, marks."""
     leaves = 1 << max(arms - 1, 0).bit_length()
     own = np.zeros(9)
     own[LEADER], own[CLOCK] = _PLAIN, _UNSET
