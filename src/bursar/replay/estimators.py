@@ -73,49 +73,22 @@ class ArmValue:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayEstimate:
-    """What a policy would have earned, as far as the log reaches.
+    """What a policy would have earned, as far as the log reaches; None where it cannot tell."""
 
-    Attributes
-    ----------
-    policy : str
-        Its slug, or ``always:ARM``.
-    method : {"replay", "weights"}
-        Replay for policies, inverse propensity weights for fixed arms.
-    budget : float
-        The budget of the policy.
-    spend : float
-        The spend that ``reward`` belongs to: the budget, or the part of it that the log reaches; 0
-        if the log cannot tell.
-    reward, ratio, spent : Estimate or None
-        Expected total reward, reward per cost and spend; None if the log cannot tell.
-    single : Estimate or None
-        The interval of the reward of a single campaign; None for fixed arms.
-    plays, rows : float
-        Mean numbers of accepted decisions and of rows read per pass.
-    logged : float or None
-        The reward of the logging policy at the same spend; None if it never spent as much.
-    passes : int
-        Passes through the log, shuffled and resampled.
-    waited_for : str
-        The arm for which most passes waited when the log ended; empty if none did.
-    level : float
-        The level of the intervals.
-    """
-
-    policy: str
-    method: Literal["replay", "weights"]
-    budget: float
-    spend: float = 0.0
-    reward: Estimate | None = None
-    single: Estimate | None = None
-    ratio: Estimate | None = None
+    policy: str  # its slug, or ``always:ARM``
+    method: Literal["replay", "weights"]  # weights, of inverse propensities, are for fixed arms
+    budget: float  # of the policy
+    spend: float = 0.0  # that ``reward`` belongs to: as much of the budget as the log reaches
+    reward: Estimate | None = None  # the expected total
+    single: Estimate | None = None  # the reward of a single campaign; None for fixed arms
+    ratio: Estimate | None = None  # reward per cost
     spent: Estimate | None = None
-    plays: float
-    rows: float
-    logged: float | None = None
-    passes: int = 0
-    waited_for: str = ""
-    level: float
+    plays: float  # mean number of accepted decisions per pass
+    rows: float  # mean number of rows read per pass
+    logged: float | None = None  # reward of the logging policy when it had spent as much, if ever
+    passes: int = 0  # through the log, shuffled and resampled
+    waited_for: str = ""  # the arm for which most passes waited as the log ended; "" if none did
+    level: float  # of the intervals
 
     @property
     def reached(self) -> float:

@@ -86,42 +86,20 @@ def _check_columns(columns: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Log:
-    """The decisions whose arm, cost and reward are known.
+    """The decisions whose arm, cost and reward are known."""
 
-    Attributes
-    ----------
-    name : str
-        The file, or another name for errors.
-    arms : tuple of str
-        Every arm that was chosen or could be, in the order of their first choice.
-    arm : ndarray
-        The number in ``arms`` of each decision.
-    propensity : ndarray
-        The probability with which the arm was chosen; NaN where the log has none.
-    cost, reward : ndarray
-        The cost and reward of each decision.
-    offer, offers : ndarray, tuple of frozenset
-        Which arms could be chosen: an index into ``offers``, or -1 for all.
-    line : ndarray
-        The line or row of each decision in the file; ``unit`` says which.
-    left_out : Exclusions
-        Rows that cannot be used at all, by reason.
-    unweighted : Exclusions
-        Rows without a usable propensity: they count towards what the log earned, not for replays.
-    """
-
-    name: str
-    arms: tuple[str, ...]
-    arm: NDArray[np.int32] = field(repr=False)
-    propensity: Floats = field(repr=False)
+    name: str  # of the file, or another for errors
+    arms: tuple[str, ...]  # all that were chosen or could be, in the order of their first choice
+    arm: NDArray[np.int32] = field(repr=False)  # of each decision: the number in ``arms``
+    propensity: Floats = field(repr=False)  # probability of the choice; NaN if the log has none
     cost: Floats = field(repr=False)
     reward: Floats = field(repr=False)
-    offer: NDArray[np.int32] = field(repr=False)
-    offers: tuple[frozenset[str], ...] = field(repr=False)
-    line: NDArray[np.int64] = field(repr=False)
-    unit: str
-    left_out: Exclusions
-    unweighted: Exclusions
+    offer: NDArray[np.int32] = field(repr=False)  # the number in ``offers``; -1: all arms
+    offers: tuple[frozenset[str], ...] = field(repr=False)  # sets of arms that could be chosen
+    line: NDArray[np.int64] = field(repr=False)  # of each decision in the file
+    unit: str  # what ``line`` counts: lines or rows
+    left_out: Exclusions  # rows that cannot be used at all, by reason
+    unweighted: Exclusions  # without a usable propensity: in what the log earned, not in replays
 
     @classmethod
     def from_columns(

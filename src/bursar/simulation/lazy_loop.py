@@ -32,7 +32,9 @@ from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, over, record_check
 Tree = NDArray[Any]
 
 NODE = np.dtype([("bound", "f8"), ("expiry", "i8"), ("infinite", "i8")])
-NEVER = 2**62  # an expiry that no game reaches
+# typed, because Numba compiles `put` once more for each whole number that is written out in a call
+NEVER: Any = np.int64(2**62)  # an expiry that no game reaches
+EXPIRED: Any = np.int64(-1)
 ABSENT = -1.0  # the bound of an arm that is not in the tree; indices are never negative
 _ROOT = 1
 
@@ -168,7 +170,7 @@ def decide(
     if plays == arms:  # the first choice: no arm has a certificate yet
         s.leader = -1
         for k in range(arms):
-            put(tree, k, 0.0, -1)
+            put(tree, k, 0.0, EXPIRED)
     else:
         k = s.leader
         best = evaluate(p, rows, start[k] + int(n[k]), n[k], now)
