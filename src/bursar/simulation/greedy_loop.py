@@ -14,7 +14,7 @@ from bursar.jit.bounds import ratio
 from bursar.jit.rng import Stream, below, uniform
 from bursar.policies.b_greedy import epsilon
 from bursar.simulation.lazy_loop import ABSENT, NEVER, Tree, put
-from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, count_play, over
+from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, over, record_checkpoints
 
 
 def play(
@@ -51,9 +51,16 @@ def play(
         if have + 1 >= length[k]:
             s.short = k
             return SHORT
+        n[k] = have + 1.0
         ratios[k] = ratio(rows[at + 1, 0], rows[at + 1, 1])
         if k != best[0]:
             put(tree, k, ratios[k], NEVER)
-        cost = rows[at + 1, 1] - rows[at, 1]
-        count_play(s, k, cost, n, regrets, levels, checkpoints, choices)
+        s.spent += rows[at + 1, 1] - rows[at, 1]
+        s.plays += 1
+        s.decided = 0
+        if choices.size > 0:
+            choices[s.filled] = k
+        s.filled += 1
+        if s.spent >= levels[s.level]:
+            record_checkpoints(s, n, regrets, levels, checkpoints)
     return DONE

@@ -46,29 +46,6 @@ def record_checkpoints(
         s.level += 1
 
 
-@inlined
-def count_play(
-    s: Any,
-    k: int,
-    cost: float,
-    n: Floats,
-    regrets: Floats,
-    levels: Floats,
-    checkpoints: Floats,
-    choices: Any,
-) -> None:
-    """Count a play of the arm that was decided on, and record what is due after it."""
-    n[k] += 1.0
-    s.spent += cost
-    s.plays += 1
-    s.decided = 0
-    if choices.size > 0:
-        choices[s.filled] = k
-    s.filled += 1
-    if s.spent >= levels[s.level]:
-        record_checkpoints(s, n, regrets, levels, checkpoints)
-
-
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821 - `game.make_loop` binds a policy's `choose`, `update_memory` …
 
@@ -99,8 +76,16 @@ def play(
             arm.reward_m2, arm.cost_m2 = after[2], after[3]
         if trials:
             arm.own_reward, arm.own_cost = after[4], after[5]
-        count_play(s, k, after[1] - before[1], n, regrets, levels, checkpoints, choices)
+        n[k] = have + 1.0
+        s.spent += after[1] - before[1]
+        s.plays += 1
+        s.decided = 0
         if has_memory:  # a tape holds sums: their differences are the values, but for rounding
             reward, cost = min(after[0] - before[0], 1.0), min(after[1] - before[1], 1.0)
             update_memory(p, arms, game, memory, k, reward, cost)
+        if choices.size > 0:
+            choices[s.filled] = k
+        s.filled += 1
+        if s.spent >= levels[s.level]:
+            record_checkpoints(s, n, regrets, levels, checkpoints)
     return DONE

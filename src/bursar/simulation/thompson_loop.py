@@ -27,7 +27,7 @@ from bursar.jit.arms import Game
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream, uniform
 from bursar.policies.bts import draw_ratio
-from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, count_play, over
+from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, over, record_checkpoints
 
 
 @compiled
@@ -254,7 +254,7 @@ def play(
             s.short = k
             return SHORT
         before, after = rows[at], rows[at + 1]
-        count_play(s, k, after[1] - before[1], n, regrets, levels, checkpoints, choices)
+        n[k] = have + 1.0
         if own[LEADER] == k:  # the moment's quotient of Beta functions, one trial on
             total, tilted = have + 2.0, own[TILT]
             own[BOUND] *= (total / (total + tilted)) * (total / (total - tilted))
@@ -266,6 +266,14 @@ def play(
                 own[REFRESH] = 0.0
         elif own[LEADER] != _PLAIN and bound[k] <= _TOO_LIKELY:
             _watch(rows, start, n, k, own, tilt, bound, weights, rivals)
+        s.spent += after[1] - before[1]
+        s.plays += 1
+        s.decided = 0
+        if choices.size > 0:
+            choices[s.filled] = k
+        s.filled += 1
+        if s.spent >= levels[s.level]:
+            record_checkpoints(s, n, regrets, levels, checkpoints)
     return DONE
 
 
