@@ -120,14 +120,13 @@ def _compare_policy(a: Result, b: Result, setting: str, policy: str) -> dict[str
     right, after = games.regret_by_repetition(b, setting, policy, [-1])
     both, i, j = np.intersect1d(left, right, assume_unique=True, return_indices=True)
     c = compare_samples("b", "a", after[j, 0], before[i, 0])
+    means = (c.mean_other, c.mean_one) if both.size else (before.mean(), after.mean())
     return {
         "setting": setting,
         "policy": policy,
         "repetitions": int(both.size),
-        "mean_a": c.mean_other
-        if both.size
-        else float(games.final_regret(a, setting, policy).mean()),
-        "mean_b": c.mean_one if both.size else float(games.final_regret(b, setting, policy).mean()),
+        "mean_a": float(means[0]),
+        "mean_b": float(means[1]),
         "difference": c.difference,
         "low": c.low,
         "high": c.high,
