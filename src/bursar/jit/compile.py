@@ -86,7 +86,7 @@ class Kernel:
     def callee(self) -> Any:
         """The same for other kernels to call.
 
-        It has no entry from Python, which takes a third of the time to compile.
+        It has no entry from Python, which takes long to compile.
         """
         if self._callee is None:
             with _BUILDING:
