@@ -9,6 +9,7 @@ from scipy import stats
 
 import bursar
 from bursar.errors import InvalidInput, TapeTooLong
+from bursar.jit.arms import new_game
 from bursar.jit.rng import new_stream
 from bursar.simulation import thompson_loop
 from bursar.simulation.game import columns_for, fastest_loop, run
@@ -21,7 +22,6 @@ from bursar.simulation.lazy_loop import (
     new_tree,
     put,
 )
-from bursar.simulation.plain_loop import new_state
 from bursar.simulation.tape import Tape
 from bursar.simulation.thompson_loop import tail
 
@@ -278,7 +278,7 @@ def test_bts_draws_less_but_chooses_with_the_same_law(number):
     rows, start, n = frozen(number)
     draws = 60_000
     counts = np.zeros((2, n.size))
-    state, memory = new_state(1e9, "random", False), thompson_loop.new_memory(n.size)
+    state, memory = new_game(1e9), thompson_loop.new_memory(n.size)
     state["plays"] = int(n.sum())
     short, full = new_stream(number, 1), new_stream(number, 2)
     for _ in range(draws):

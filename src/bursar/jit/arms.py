@@ -31,8 +31,24 @@ ARM = np.dtype(
 )
 """One record per arm. Rewards and costs are in units of the policy: mapped into [0, 1]."""
 
-GAME = np.dtype([("plays", "i8"), ("spent", "f8"), ("budget", "f8"), ("ties_first", "i8")])
-"""The game so far: plays of all arms, their cost, the budget, and the rule for ties."""
+GAME = np.dtype(
+    [
+        ("plays", "i8"),  # of all arms
+        ("spent", "f8"),
+        ("budget", "f8"),
+        ("ties_first", "i8"),
+        # the rest is for the loops of simulations: a record of their own would be another type, for
+        # which Numba compiles every policy once more
+        ("careful", "i8"),  # stop before a play that might exceed the budget
+        ("leader", "i8"),
+        ("decided", "i8"),  # the leader was chosen and is yet to be played
+        ("stride", "i8"),  # plays to try at once
+        ("level", "i8"),  # number of the next spend at which a checkpoint is due
+        ("short", "i8"),  # whose tape is too short
+        ("filled", "i8"),  # choices written since the loop was entered
+    ]
+)
+"""The game so far, and where a loop stands in it."""
 
 
 def new_arms(count: int) -> Arms:
@@ -40,11 +56,11 @@ def new_arms(count: int) -> Arms:
     return np.zeros(count, dtype=ARM)
 
 
-def new_game(budget: float, ties: str = "random") -> Game:
+def new_game(budget: float, ties: str = "random", careful: bool = False) -> Game:
     """Make a game of no plays yet."""
     game = np.zeros(1, dtype=GAME)
-    game[0]["budget"] = budget
-    game[0]["ties_first"] = ties == "first"
+    game["budget"], game["ties_first"], game["careful"] = budget, ties == "first", careful
+    game["leader"], game["stride"] = -1, 1
     return game
 
 

@@ -28,6 +28,7 @@ _NOTHING = object()
 _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "nogil": True,
+    "no_cfunc_wrapper": True,
 }  # no fastmath: it breaks inf, ties and NaN rules
 _BUILDING = RLock()
 _interpreted_calls = 0  # calls of kernels that are still to be run as plain Python
@@ -61,13 +62,14 @@ def specialize(template: F, name: str, **functions: Any) -> F:
 class Kernel:
     """A function that becomes machine code when it is first called.
 
-    Other kernels may call it: Numba sees its dispatcher in place of it.
+    Other kernels may call it: Numba sees its ``callee`` in place of it.
     """
 
     def __init__(self, function: Callable[..., Any], name: str = "", **options: Any) -> None:
         self.py_func: Any = function
         self._name, self._options = name, options
         self._dispatcher: Any = None
+        self._callee: Any = None
         self._plain: Any = None
         update_wrapper(self, function)
 
@@ -79,6 +81,19 @@ class Kernel:
                 if self._dispatcher is None:
                     self._dispatcher = self._build()
         return self._dispatcher
+
+    @property
+    def callee(self) -> Any:
+        """The same for other kernels to call.
+
+        It has no entry from Python, which takes long to compile.
+        """
+        if self._callee is None:
+            with _BUILDING:
+                if self._callee is None:
+                    # not stored: the machine code of a caller contains it
+                    self._callee = self._build(cache=False, no_cpython_wrapper=True)
+        return self._callee
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the machine code; compile it, or load it from the disk, at the first call."""
@@ -93,14 +108,14 @@ class Kernel:
         with np.errstate(all="ignore"):  # machine code divides by 0 without a warning, too
             return self._plain(*map(as_records, arguments))
 
-    def _build(self) -> Any:
+    def _build(self, **changes: Any) -> Any:
         numba, typeof_impl = import_module("numba"), import_module("numba.extending").typeof_impl
         if Kernel not in typeof_impl.registry:
-            typeof_impl.register(Kernel)(lambda kernel, c: typeof_impl(kernel.dispatcher, c))
+            typeof_impl.register(Kernel)(lambda kernel, c: typeof_impl(kernel.callee, c))
         if self._name:
             digest = _digest(self.py_func)
             self.py_func.__qualname__ = f"{self.py_func.__name__}.{self._name}.{digest}"
-        return numba.njit(**self._options, **_OPTIONS)(self.py_func)
+        return numba.njit(**{**self._options, **_OPTIONS, **changes})(self.py_func)
 
 
 def direct(kernel: Callable[..., Any], *example: Any) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, cast
@@ -73,49 +73,22 @@ class ArmValue:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayEstimate:
-    """What a policy would have earned, as far as the log reaches.
+    """What a policy would have earned, as far as the log reaches; None where it cannot tell."""
 
-    Attributes
-    ----------
-    policy : str
-        Its slug, or ``always:ARM``.
-    method : {"replay", "weights"}
-        Replay for policies, inverse propensity weights for fixed arms.
-    budget : float
-        The budget of the policy.
-    spend : float
-        The spend that ``reward`` belongs to: the budget, or the part of it that the log reaches; 0
-        if the log cannot tell.
-    reward, ratio, spent : Estimate or None
-        Expected total reward, reward per cost and spend; None if the log cannot tell.
-    single : Estimate or None
-        The interval of the reward of a single campaign; None for fixed arms.
-    plays, rows : float
-        Mean numbers of accepted decisions and of rows read per pass.
-    logged : float or None
-        The reward of the logging policy at the same spend; None if it never spent as much.
-    passes : int
-        Passes through the log, shuffled and resampled.
-    waited_for : str
-        The arm for which most passes waited when the log ended; empty if none did.
-    level : float
-        The level of the intervals.
-    """
-
-    policy: str
-    method: Literal["replay", "weights"]
-    budget: float
-    spend: float = 0.0
-    reward: Estimate | None = None
-    single: Estimate | None = None
-    ratio: Estimate | None = None
+    policy: str  # its slug, or ``always:ARM``
+    method: Literal["replay", "weights"]  # weights, of inverse propensities, are for fixed arms
+    budget: float  # of the policy
+    spend: float = 0.0  # that ``reward`` belongs to: as much of the budget as the log reaches
+    reward: Estimate | None = None  # the expected total
+    single: Estimate | None = None  # the reward of a single campaign; None for fixed arms
+    ratio: Estimate | None = None  # reward per cost
     spent: Estimate | None = None
-    plays: float
-    rows: float
-    logged: float | None = None
-    passes: int = 0
-    waited_for: str = ""
-    level: float
+    plays: float  # mean number of accepted decisions per pass
+    rows: float  # mean number of rows read per pass
+    logged: float | None = None  # reward of the logging policy when it had spent as much, if ever
+    passes: int = 0  # through the log, shuffled and resampled
+    waited_for: str = ""  # the arm for which most passes waited as the log ended; "" if none did
+    level: float  # of the intervals
 
     @property
     def reached(self) -> float:
@@ -217,21 +190,24 @@ def estimate_policies(
     again = play([(policies[j], reaches[j][0]) for j in short])
     for j, both in zip(short, again, strict=True):
         played[j] = both
-    found = []
-    for policy, (spend, waited_for), both in zip(policies, reaches, played, strict=True):
-        estimate = ReplayEstimate(
+    return [
+        ReplayEstimate(
             policy=str(policy),
             method="replay",
             budget=budget,
             spend=spend,
-            plays=float(both[0][:, PLAYS].mean()),
-            rows=float(both[0][:, ROWS].mean()),
-            passes=sum(map(len, both)),
+            plays=float(shuffled[:, PLAYS].mean()),
+            rows=float(shuffled[:, ROWS].mean()),
+            logged=log.earned_by(spend) if spend else None,
+            passes=len(shuffled) + len(resampled),
             waited_for=waited_for,
             level=level,
+            **(_estimate_rewards(shuffled, resampled, level) if spend else {}),
         )
-        found.append(_add_rewards(estimate, log, *both) if spend else estimate)
-    return found
+        for policy, (spend, waited_for), (shuffled, resampled) in zip(
+            policies, reaches, played, strict=True
+        )
+    ]
 
 
 def _find_reach(passes: Floats, rows: Support, budget: float) -> tuple[float, str]:
@@ -252,22 +228,13 @@ def _find_reach(passes: Floats, rows: Support, budget: float) -> tuple[float, st
     return spend if plays >= len(rows.arms) else 0.0, rows.arms[int(waits.argmax())]
 
 
-def _add_rewards(
-    estimate: ReplayEstimate, log: Log, shuffled: Floats, resampled: Floats
-) -> ReplayEstimate:
-    level = estimate.level
+def _estimate_rewards(shuffled: Floats, resampled: Floats, level: float) -> dict[str, Estimate]:
     reward, ratio, spent = (
         _estimate_mean(centre, around, level)
         for centre, around in zip(_columns(shuffled), _columns(resampled), strict=True)
     )
-    return replace(
-        estimate,
-        reward=reward,
-        single=_estimate_single(reward.value, resampled[:, REWARD], level),
-        ratio=ratio,
-        spent=spent,
-        logged=log.earned_by(estimate.spend),
-    )
+    single = _estimate_single(reward.value, resampled[:, REWARD], level)
+    return {"reward": reward, "single": single, "ratio": ratio, "spent": spent}
 
 
 def _columns(passes: Floats) -> tuple[Floats, Floats, Floats]:
@@ -325,7 +292,7 @@ def play_passes(
     out = np.zeros((len(players), count, 5))
     every = np.arange(len(rows))
     order, sample = np.empty_like(every), np.empty_like(every)
-    scaled: list[tuple[Floats, Floats]] = []
+    outcomes: list[Floats] = []
     for i in range(count):
         key = (seed, int(resample), i)
         if not resample:
@@ -339,12 +306,13 @@ def play_passes(
             learner = policy.learner(len(rows.arms), seed=(*key, _POLICY), **knowledge._asdict())
             if i == 0:
                 scale = learner.scale
-                scaled.append((scale.reward_in(rows.reward), scale.cost_in(rows.cost)))
+                scaled = scale.reward_in(rows.reward), scale.cost_in(rows.cost)
+                columns = rows.accept, *scaled, rows.reward, rows.cost
+                outcomes.append(np.column_stack(columns))
             play = _kernel(cast(Any, type(policy)))
             state = learner.kernel_params, learner.arms, learner.game, learner.memory
             streams = learner.stream, new_stream(*key, _COIN)
-            outcomes = rows.accept, *scaled[j], rows.reward, rows.cost
-            play(*state, *streams, order, arm_order, *outcomes, stop, out[j, i])
+            play(*state, *streams, order, arm_order, outcomes[j], stop, out[j, i])
     return out
 
 
@@ -363,15 +331,14 @@ def _pass(
     coin: Stream,
     order: Any,
     arm_order: Any,
-    accept: Floats,
-    scaled_reward: Floats,
-    scaled_cost: Floats,
-    reward: Floats,
-    cost: Floats,
+    outcomes: Floats,
     stop: float,
     out: Floats,
 ) -> None:
-    """Play until ``stop`` is spent or the rows are used up; ``arm_order`` has their arms."""
+    """Play until ``stop`` is spent or the rows are used up; ``arm_order`` has their arms.
+
+    A row of ``outcomes`` has the probability of acceptance, and reward and cost, scaled and not.
+    """
     at = 0
     spent = earned = plays = 0.0
     held = -1
@@ -380,16 +347,17 @@ def _pass(
         found = -1
         while found < 0 and at < order.size:
             if arm_order[at] == held:
-                row = order[at]
-                if accept[row] >= 1.0 or uniform(coin) < accept[row]:
-                    found = row
+                accept = outcomes[order[at], 0]
+                if accept >= 1.0 or uniform(coin) < accept:
+                    found = order[at]
             at += 1
         if found < 0:
             break
-        update_arm(arms, game, held, scaled_reward[found], scaled_cost[found], stream)
-        update_memory(p, arms, game, memory, held, scaled_reward[found], scaled_cost[found])
-        earned += reward[found]
-        spent += cost[found]
+        scaled_reward, scaled_cost = outcomes[found, 1], outcomes[found, 2]
+        update_arm(arms, game, held, scaled_reward, scaled_cost, stream)
+        update_memory(p, arms, game, memory, held, scaled_reward, scaled_cost)
+        earned += outcomes[found, 3]
+        spent += outcomes[found, 4]
         plays += 1.0
         held = -1
     out[0], out[1], out[2], out[3], out[4] = earned, spent, plays, at, held

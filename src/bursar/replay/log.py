@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -85,42 +86,20 @@ def _check_columns(columns: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Log:
-    """The decisions whose arm, cost and reward are known.
+    """The decisions whose arm, cost and reward are known."""
 
-    Attributes
-    ----------
-    name : str
-        The file, or another name for errors.
-    arms : tuple of str
-        Every arm that was chosen or could be, in the order of their first choice.
-    arm : ndarray
-        The number in ``arms`` of each decision.
-    propensity : ndarray
-        The probability with which the arm was chosen; NaN where the log has none.
-    cost, reward : ndarray
-        The cost and reward of each decision.
-    offer, offers : ndarray, tuple of frozenset
-        Which arms could be chosen: an index into ``offers``, or -1 for all.
-    line : ndarray
-        The line or row of each decision in the file; ``unit`` says which.
-    left_out : Exclusions
-        Rows that cannot be used at all, by reason.
-    unweighted : Exclusions
-        Rows without a usable propensity: they count towards what the log earned, not for replays.
-    """
-
-    name: str
-    arms: tuple[str, ...]
-    arm: NDArray[np.int32] = field(repr=False)
-    propensity: Floats = field(repr=False)
+    name: str  # of the file, or another for errors
+    arms: tuple[str, ...]  # all that were chosen or could be, in the order of their first choice
+    arm: NDArray[np.int32] = field(repr=False)  # of each decision: the number in ``arms``
+    propensity: Floats = field(repr=False)  # probability of the choice; NaN if the log has none
     cost: Floats = field(repr=False)
     reward: Floats = field(repr=False)
-    offer: NDArray[np.int32] = field(repr=False)
-    offers: tuple[frozenset[str], ...] = field(repr=False)
-    line: NDArray[np.int64] = field(repr=False)
-    unit: str
-    left_out: Exclusions
-    unweighted: Exclusions
+    offer: NDArray[np.int32] = field(repr=False)  # the number in ``offers``; -1: all arms
+    offers: tuple[frozenset[str], ...] = field(repr=False)  # sets of arms that could be chosen
+    line: NDArray[np.int64] = field(repr=False)  # of each decision in the file
+    unit: str  # what ``line`` counts: lines or rows
+    left_out: Exclusions  # rows that cannot be used at all, by reason
+    unweighted: Exclusions  # without a usable propensity: in what the log earned, not in replays
 
     @classmethod
     def from_columns(
@@ -145,16 +124,15 @@ class Log:
         >>> len(log), log.spent, log.earned, log.left_out.counts
         (2, 3.0, 1.0, {'reward is empty': 1})
         """
-        given: Iterable[Any] = (arm, propensity, cost, reward, decision, time, available)
-        pairs = zip(COLUMNS, given, strict=True)
-        columns = {key: list(values) for key, values in pairs if values is not None}
+        given: Any = (arm, propensity, cost, reward, decision, time, available)
+        columns = {k: list(v) for k, v in zip(COLUMNS, given, strict=True) if v is not None}
         sizes = {key: len(values) for key, values in columns.items()}
         if len(set(sizes.values())) > 1:
             raise InvalidInput(
                 f"the columns of a log must have one length, got {sizes};"
                 " pass one value per decision"
             )
-        return _make_log(name, columns, count(1), "row", dict(zip(COLUMNS, COLUMNS, strict=True)))
+        return _make_log(name, columns, count(1), "row", _check_columns({}))
 
     def __len__(self) -> int:
         return int(self.arm.size)
@@ -209,12 +187,10 @@ def _make_log(
     """Make a log from raw columns; rows that cannot be used are counted by reason."""
     left_out, unweighted = Exclusions(), Exclusions()
     rows = map(LogRow, lines, *(columns.get(key, repeat(None)) for key in COLUMNS))
-    is_timed = "time" in columns
-    parse = partial(
-        _parse_row, names=names, is_timed=is_timed, decisions=set(), unweighted=unweighted
-    )
+    timed = "time" in columns
+    parse = partial(_parse_row, names=names, timed=timed, decisions=set(), unweighted=unweighted)
     kept = list(left_out.parse_rows(rows, parse))
-    if is_timed:
+    if timed:
         kept.sort(key=lambda row: row.time)  # stable: equal times keep the order of the file
     codes: dict[str, int] = {}
     offers: dict[frozenset[str], int] = {}
@@ -243,7 +219,7 @@ def _make_log(
 
 
 def _parse_row(
-    row: LogRow, names: dict[str, str], is_timed: bool, decisions: set[str], unweighted: Exclusions
+    row: LogRow, names: dict[str, str], timed: bool, decisions: set[str], unweighted: Exclusions
 ) -> LogRow:
     """Return a row with its values parsed; reasons to leave it out have the file's names."""
     arm = _to_text(row.arm)
@@ -253,9 +229,7 @@ def _parse_row(
     if cost < 0.0:
         raise UnusableRow(f"{names['cost']} is negative")
     reward = _parse_number(row.reward, names["reward"])
-    time = _parse_time(row.time) if is_timed else 0.0
-    if time is None:
-        raise UnusableRow(f"{names['time']} is not a time")
+    time = _parse_time(row.time, names["time"]) if timed else None
     available = _parse_arms(row.available)
     if available is not None and arm not in available:
         raise UnusableRow(f"{names['arm']} is not in {names['available']}")
@@ -264,19 +238,16 @@ def _parse_row(
         raise UnusableRow(f"{names['decision']} is repeated")
     decisions.add(decision)
     try:
-        propensity = _parse_propensity(row.propensity, names["propensity"])
+        propensity = _parse_number(row.propensity, names["propensity"])
+        if propensity == 0.0:
+            raise UnusableRow(f"{names['propensity']} is 0, but the arm was chosen")
+        if not 0.0 < propensity <= 1.0:
+            raise UnusableRow(f"{names['propensity']} is not in (0, 1]")
     except UnusableRow as reason:
         unweighted.add(row.line, str(reason))
         propensity = math.nan
-    return LogRow(
-        line=row.line,
-        arm=arm,
-        propensity=propensity,
-        cost=cost,
-        reward=reward,
-        decision=decision,
-        time=time,
-        available=available,
+    return row._replace(
+        arm=arm, propensity=propensity, cost=cost, reward=reward, time=time, available=available
     )
 
 
@@ -294,32 +265,21 @@ def _parse_number(value: Any, column: str) -> float:
     return number
 
 
-def _parse_propensity(value: Any, column: str) -> float:
-    number = _parse_number(value, column)
-    if number == 0.0:
-        raise UnusableRow(f"{column} is 0, but the arm was chosen")
-    if not 0.0 < number <= 1.0:
-        raise UnusableRow(f"{column} is not in (0, 1]")
-    return number
-
-
-def _parse_time(value: Any) -> float | None:
+def _parse_time(value: Any, column: str) -> float:
     """Return the seconds of a number, an ISO text or a datetime, in UTC if it has no zone."""
     if isinstance(value, str):
         try:
             value = float(value)
         except ValueError:
-            try:
+            with suppress(ValueError):
                 value = datetime.fromisoformat(value)
-            except ValueError:
-                return None
     if isinstance(value, datetime):
         value = (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
     elif isinstance(value, date):
         value = float(value.toordinal()) * 86400.0
     if isinstance(value, Real | Decimal) and math.isfinite(value):
         return float(value)
-    return None
+    raise UnusableRow(f"{column} is not a time")
 
 
 def _parse_arms(value: Any) -> frozenset[str] | None:

@@ -25,33 +25,17 @@ _DRIFT_ROWS = 30  # fewest rows of an arm whose halves are compared
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Support:
-    """The rows on which every compared arm could have been chosen.
+    """The rows on which every compared arm could have been chosen."""
 
-    Attributes
-    ----------
-    arms : tuple of str
-        The arms compared.
-    arm : ndarray
-        The index in ``arms`` of each row; -1 for other arms.
-    floor : ndarray
-        The least propensity of each arm; a play of it takes 1/floor rows on average.
-    accept : ndarray
-        The probability with which a row stands for a play of its arm.
-    left_out : Exclusions
-        The rows that cannot stand for plays, by reason.
-    notes : tuple of str
-        Reasons for caution, in sentences.
-    """
-
-    arms: tuple[str, ...]
-    arm: NDArray[np.int32] = field(repr=False)
+    arms: tuple[str, ...]  # those compared
+    arm: NDArray[np.int32] = field(repr=False)  # of each row: the number in ``arms``; -1 for others
     propensity: Floats = field(repr=False)
     cost: Floats = field(repr=False)
     reward: Floats = field(repr=False)
-    floor: Floats
-    accept: Floats = field(repr=False)
-    left_out: Exclusions
-    notes: tuple[str, ...]
+    floor: Floats  # the least propensity of each arm; a play of it takes 1/floor rows on average
+    accept: Floats = field(repr=False)  # probability with which a row stands for a play of its arm
+    left_out: Exclusions  # rows that cannot stand for plays, by reason
+    notes: tuple[str, ...]  # reasons for caution, in sentences
 
     def __len__(self) -> int:
         return int(self.arm.size)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bursar.arrays import Floats
 from bursar.errors import InvalidInput
-from bursar.jit.arms import new_arms
+from bursar.jit.arms import new_arms, new_game
 from bursar.jit.compile import specialize
 from bursar.jit.rng import Stream, new_stream
 from bursar.policies import Policy, kernels
@@ -25,7 +25,7 @@ from bursar.policies.base import Scale
 from bursar.simulation import greedy_loop, lazy_loop, plain_loop, thompson_loop
 from bursar.simulation.lazy_loop import new_tree
 from bursar.simulation.nonstationary_loop import Source
-from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, Finish, Play, State, new_state
+from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, Finish, Play
 from bursar.simulation.tape import COLUMNS, SQUARES, SUMS, Tape
 
 POLICY_STREAM = 0
@@ -74,7 +74,7 @@ def run(
     """Play a game; ``loop`` is "auto" (the fastest) or "plain", for a tape."""
     problem = world.problem
     p = policy.kernel_params(policy.make_context(problem.arms, budget, problem.min_cost, Scale()))
-    state = new_state(budget, policy.ties, overspend == "never")
+    state = new_game(budget, policy.ties, overspend == "never")
     stream = new_stream(*seed, POLICY_STREAM)
     checkpoints = np.zeros((shares.size, 3))
     recorded = np.append(shares * budget, np.inf), checkpoints
@@ -97,7 +97,7 @@ def _begin(policy: Policy, tape: Tape, loop: str) -> tuple[Play, Finish]:
     kernel, own = make_loop(policy, loop, n.size)
     regrets = tape.problem.regret  # computed at each look: once is enough
 
-    def play(p: Any, state: State, recorded: Any, choices: Any, stream: Stream) -> int:
+    def play(p: Any, state: Any, recorded: Any, choices: Any, stream: Stream) -> int:
         end: int = kernel(p, *tape.arrays, n, state, *own, regrets, *recorded, choices, stream)
         if end == SHORT:
             tape.extend(int(state["short"][0]))
@@ -110,7 +110,7 @@ def _begin(policy: Policy, tape: Tape, loop: str) -> tuple[Play, Finish]:
 
 
 def _play_chunks(
-    play: Callable[[NDArray[np.int32]], int], state: State, record: bool, max_plays: int | None
+    play: Callable[[NDArray[np.int32]], int], state: Any, record: bool, max_plays: int | None
 ) -> NDArray[np.int32] | None:
     """Call a loop until its game is over; return all choices if they are recorded."""
     limited = record or max_plays is not None

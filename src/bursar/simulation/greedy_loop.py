@@ -9,24 +9,24 @@ from __future__ import annotations
 from typing import Any
 
 from bursar.arrays import Floats
-from bursar.jit.arms import argmax
+from bursar.jit.arms import Game, argmax
 from bursar.jit.bounds import ratio
 from bursar.jit.rng import Stream, below, uniform
 from bursar.policies.b_greedy import epsilon
 from bursar.simulation.lazy_loop import ABSENT, NEVER, Tree, put
-from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, record_checkpoints
+from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, over, record_checkpoints
 
 
 def play(
     p: Any, rows: Floats, spans: Floats, bits: int, start: Any, length: Any, n: Floats,
-    state: State, tree: Tree, ratios: Floats, best: Any, regrets: Floats, levels: Floats,
+    game: Game, tree: Tree, ratios: Floats, best: Any, regrets: Floats, levels: Floats,
     checkpoints: Floats, choices: Any, stream: Stream,
 ) -> int:  # fmt: skip
     """Play on until the budget is spent, a tape is too short, or ``choices`` is full.
 
     ``best[0]`` is the arm of the highest ratio, left out of the tree of the others; -1: unknown.
     """
-    s = state[0]
+    s = game[0]
     arms = n.size
     while not over(s):
         if choices.size > 0 and s.filled >= choices.size:
@@ -41,7 +41,7 @@ def play(
                 if top < 0 or not ratios[top] > tree[1].bound:
                     if top >= 0:
                         put(tree, top, ratios[top], NEVER)
-                    top = argmax(ratios, state, stream)
+                    top = argmax(ratios, game, stream)
                     best[0] = top
                     put(tree, top, ABSENT, NEVER)
                 s.leader = top

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.arrays import Floats
+from bursar.jit.arms import Game
 from bursar.jit.compile import compiled, inlined
 from bursar.jit.rng import Stream, below
-from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, record_checkpoints
+from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, over, record_checkpoints
 
 # A tree over arms answers three questions at its root, in one look: what is the highest bound, when
 # does the first bound expire, and how many arms have an infinite index? Changing an arm touches one
@@ -31,7 +32,9 @@ from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, recor
 Tree = NDArray[Any]
 
 NODE = np.dtype([("bound", "f8"), ("expiry", "i8"), ("infinite", "i8")])
-NEVER = 2**62  # an expiry that no game reaches
+# typed, because Numba compiles `put` once more for each whole number that is written out in a call
+NEVER: Any = np.int64(2**62)  # an expiry that no game reaches
+EXPIRED: Any = np.int64(-1)
 ABSENT = -1.0  # the bound of an arm that is not in the tree; indices are never negative
 _ROOT = 1
 
@@ -167,7 +170,7 @@ def decide(
     if plays == arms:  # the first choice: no arm has a certificate yet
         s.leader = -1
         for k in range(arms):
-            put(tree, k, 0.0, -1)
+            put(tree, k, 0.0, EXPIRED)
     else:
         k = s.leader
         best = evaluate(p, rows, start[k] + int(n[k]), n[k], now)
@@ -210,11 +213,11 @@ def decide(
 
 def play(
     p: Any, rows: Floats, spans: Floats, bits: int, start: Any, length: Any, n: Floats,
-    state: State, tree: Tree, stretch: Floats, awake: Any, value: Floats, regrets: Floats,
+    game: Game, tree: Tree, stretch: Floats, awake: Any, value: Floats, regrets: Floats,
     levels: Floats, checkpoints: Floats, choices: Any, stream: Stream,
 ) -> int:  # fmt: skip
     """Play on until the budget is spent, a tape is too short, or ``choices`` is full."""
-    s = state[0]
+    s = game[0]
     arms = n.size
     while not over(s):
         if s.decided == 0:

@@ -14,12 +14,12 @@ from typing import Any, cast
 import numpy as np
 
 from bursar.arrays import Floats
-from bursar.jit.arms import Arms, new_arms
+from bursar.jit.arms import Arms, Game, new_arms
 from bursar.jit.compile import specialize
 from bursar.jit.rng import Stream, new_stream, uniform
 from bursar.policies import Policy, kernels
 from bursar.problems import Bernoulli, Nonstationary
-from bursar.simulation.plain_loop import DONE, PAUSED, Finish, Play, State, over
+from bursar.simulation.plain_loop import DONE, PAUSED, Finish, Play, over
 
 # mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821 - `_kernel` binds a policy's `choose`, `update_arm`, `update_memory`
@@ -59,14 +59,14 @@ class Source:
         world = self._streams.copy(), *self.means, self.best, self.fatigue, np.ones(size)
         kernel = _kernel(cast(Any, type(policy)))
 
-        def play(p: Any, state: State, recorded: Any, choices: Any, stream: Stream) -> int:
-            return kernel(p, arms, state, memory, stream, *world, totals, *recorded, choices)
+        def play(p: Any, game: Game, recorded: Any, choices: Any, stream: Stream) -> int:
+            return kernel(p, arms, game, memory, stream, *world, totals, *recorded, choices)
 
         return play, lambda: (totals[0], arms["reward"].sum(), arms["n"])
 
 
 def _play(
-    p: Any, arms: Arms, state: State, memory: Floats, stream: Stream, streams: Any, start: Floats,
+    p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream, streams: Any, start: Floats,
     rewards: Floats, costs: Floats, best: Floats, fatigue: Floats, tired: Floats, totals: Floats,
     levels: Floats, checkpoints: Floats, choices: Any,
 ) -> int:  # fmt: skip
@@ -74,7 +74,7 @@ def _play(
 
     ``totals`` holds the regret so far and the number of the moment between two calls.
     """
-    s = state[0]
+    s = game[0]
     regret, moment = totals[0], int(totals[1])
     while not over(s):
         if choices.size > 0 and s.filled >= choices.size:
@@ -82,7 +82,7 @@ def _play(
             return PAUSED
         while moment + 1 < start.size and s.spent >= start[moment + 1] * s.budget:
             moment += 1
-        k = choose(p, arms, state, memory, stream)
+        k = choose(p, arms, game, memory, stream)
         mean_reward, mean_cost, top = rewards[moment, k], costs[moment, k], best[moment]
         if fatigue.size > 0:
             mean_reward *= tired[k]
@@ -92,8 +92,8 @@ def _play(
         outcomes = streams[k if streams.shape[0] > 1 else 0]
         reward = 1.0 if uniform(outcomes) < mean_reward else 0.0
         cost = 1.0 if uniform(outcomes) < mean_cost else 0.0
-        update_arm(arms, state, k, reward, cost, stream)
-        update_memory(p, arms, state, memory, k, reward, cost)
+        update_arm(arms, game, k, reward, cost, stream)
+        update_memory(p, arms, game, memory, k, reward, cost)
         if fatigue.size > 0:
             tired[k] *= math.exp(-fatigue[k] * cost / s.budget)
         regret += max(mean_cost * top - mean_reward, 0.0)

@@ -1,53 +1,22 @@
-"""The plain loop: every policy, a full decision per play; the other loops are tested against it.
-
-The state of a game is one packed record that all compiled loops read and write.
-"""
+"""The plain loop: every policy, a full decision per play; the other loops are tested against it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bursar.arrays import Floats
-from bursar.jit.arms import Arms
+from bursar.jit.arms import Arms, Game
 from bursar.jit.compile import inlined
 from bursar.jit.rng import Stream
 
-State = NDArray[Any]
-Play = Callable[[Any, State, Any, Any, Stream], int]
-"""Plays on, with (p, state, levels and checkpoints, choices, stream); returns why it stopped."""
+Play = Callable[[Any, Game, Any, Any, Stream], int]
+"""Plays on, with (p, game, levels and checkpoints, choices, stream); returns why it stopped."""
 Finish = Callable[[], tuple[float, float, Floats]]
 """Returns the regret, the reward and the plays of each arm."""
 
 DONE, SHORT, PAUSED = 0, 1, 2
 """Why a loop returned: the budget is spent, a tape is too short, the choices are full."""
-
-STATE = np.dtype(
-    [
-        ("plays", "i8"),  # the first four are those of `bursar.jit.arms.GAME`: policies read them
-        ("spent", "f8"),
-        ("budget", "f8"),
-        ("ties_first", "i8"),
-        ("careful", "i8"),  # stop before a play that might exceed the budget
-        ("leader", "i8"),
-        ("decided", "i8"),  # the leader was chosen and is yet to be played
-        ("stride", "i8"),  # plays to try at once
-        ("level", "i8"),  # number of the next spend at which a checkpoint is due
-        ("short", "i8"),  # whose tape is too short
-        ("filled", "i8"),  # choices written since the loop was entered
-    ]
-)
-
-
-def new_state(budget: float, ties: str, careful: bool) -> State:
-    """Make the state of a game without plays."""
-    state = np.zeros(1, dtype=STATE)
-    state["budget"], state["ties_first"], state["careful"] = budget, ties == "first", careful
-    state["leader"], state["stride"] = -1, 1
-    return state
 
 
 @inlined
@@ -83,16 +52,16 @@ def record_checkpoints(
 
 def play(
     p: Any, rows: Floats, spans: Floats, bits: int, start: Any, length: Any, n: Floats,
-    state: State, arms: Arms, memory: Floats, regrets: Floats, levels: Floats, checkpoints: Floats,
+    game: Game, arms: Arms, memory: Floats, regrets: Floats, levels: Floats, checkpoints: Floats,
     choices: Any, stream: Stream,
 ) -> int:  # fmt: skip
     """Play on until the budget is spent, a tape is too short, or ``choices`` is full."""
-    s = state[0]
+    s = game[0]
     while not over(s):
         if choices.size > 0 and s.filled >= choices.size:
             return PAUSED
         if s.decided == 0:
-            s.leader = choose(p, arms, state, memory, stream)
+            s.leader = choose(p, arms, game, memory, stream)
             s.decided = 1
         k = s.leader
         have = int(n[k])
@@ -113,7 +82,7 @@ def play(
         s.decided = 0
         if has_memory:  # a tape holds sums: their differences are the values, but for rounding
             reward, cost = min(after[0] - before[0], 1.0), min(after[1] - before[1], 1.0)
-            update_memory(p, arms, state, memory, k, reward, cost)
+            update_memory(p, arms, game, memory, k, reward, cost)
         if choices.size > 0:
             choices[s.filled] = k
         s.filled += 1

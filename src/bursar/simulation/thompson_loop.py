@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from bursar.arrays import Floats
+from bursar.jit.arms import Game
 from bursar.jit.compile import compiled
-from bursar.jit.rng import Stream, beta, uniform
-from bursar.policies.bts import posterior
-from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, State, over, record_checkpoints
+from bursar.jit.rng import Stream, uniform
+from bursar.policies.bts import draw_ratio
+from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, over, record_checkpoints
 
 
 @compiled
@@ -45,31 +46,11 @@ def tail(n: float, over_hits: float, under_hits: float, log_q: float) -> tuple[f
 
 
 @compiled
-def drawn(stream: Stream, n: float, reward: float, cost: float) -> float:
-    """Draw an arm's ratio."""
-    a, b = posterior(n, reward)
-    x = beta(stream, a, b)
-    a, b = posterior(n, cost)
-    y = beta(stream, a, b)
-    return x / y if y > 0.0 else math.inf
-
-
-@compiled
-def _tilted(stream: Stream, n: float, over_hits: float, under_hits: float, s: float) -> float:
-    """Draw X/Y with its density tilted by (X/Y)^s."""
-    a, b = posterior(n, over_hits)
-    x = beta(stream, a + s, b)
-    a, b = posterior(n, under_hits)
-    y = beta(stream, a - s, b)
-    return x / y if y > 0.0 else math.inf
-
-
-@compiled
 def accepted(
     stream: Stream, n: float, over_hits: float, under_hits: float, s: float, p: float, q: float
 ) -> float:
     """Return X/Y > q if a marked arm has one, else 0. Marks come with 1 - exp(-p/(1-p)) >= p."""
-    x = _tilted(stream, n, over_hits, under_hits, s)
+    x = draw_ratio(stream, n, over_hits, under_hits, s)
     if not x > q:
         return 0.0
     keep = math.exp(s * math.log(q / x)) * p / -math.expm1(-p / (1.0 - p))
@@ -175,7 +156,7 @@ def decide_in_full(rows: Floats, start: Any, n: Floats, stream: Stream) -> int:
     best, arm = -1.0, 0
     for k in range(n.size):
         row = rows[start[k] + int(n[k])]
-        x = drawn(stream, n[k], row[4], row[5])
+        x = draw_ratio(stream, n[k], row[4], row[5])
         if x > best:
             best, arm = x, k
     return arm
@@ -221,16 +202,16 @@ def decide(
     for i in range(int(own[RIVALS])):
         k = rivals[i]
         row = rows[start[k] + int(n[k])]
-        y = drawn(stream, n[k], row[4], row[5])
+        y = draw_ratio(stream, n[k], row[4], row[5])
         if y > best:
             best, arm = y, k
     if not fell:
         if best <= level:
             return leader
         row = rows[start[leader] + int(n[leader])]
-        y = drawn(stream, n[leader], row[4], row[5])
+        y = draw_ratio(stream, n[leader], row[4], row[5])
         while y <= level:
-            y = drawn(stream, n[leader], row[4], row[5])
+            y = draw_ratio(stream, n[leader], row[4], row[5])
         return leader if y > best else arm
     if best > level:
         return arm
@@ -239,9 +220,9 @@ def decide(
     for k in range(n.size):
         if k != leader and bound[k] <= _TOO_LIKELY:
             row = rows[start[k] + int(n[k])]
-            y = drawn(stream, n[k], row[4], row[5])
+            y = draw_ratio(stream, n[k], row[4], row[5])
             while y > level:
-                y = drawn(stream, n[k], row[4], row[5])
+                y = draw_ratio(stream, n[k], row[4], row[5])
             if y > best:
                 best, arm = y, k
     return arm
@@ -249,11 +230,11 @@ def decide(
 
 def play(
     p: Any, rows: Floats, spans: Floats, bits: int, start: Any, length: Any, n: Floats,
-    state: State, own: Floats, tilt: Floats, bound: Floats, weights: Floats, rivals: Any,
+    game: Game, own: Floats, tilt: Floats, bound: Floats, weights: Floats, rivals: Any,
     marked: Any, regrets: Floats, levels: Floats, checkpoints: Floats, choices: Any, stream: Stream,
 ) -> int:  # fmt: skip
     """Play on until the budget is spent, a tape is too short, or ``choices`` is full."""
-    s = state[0]
+    s = game[0]
     while not over(s):
         if choices.size > 0 and s.filled >= choices.size:
             return PAUSED
@@ -297,7 +278,7 @@ def play(
 
 
 def new_memory(arms: int) -> tuple[Any, ...]:
-    """Make what the loop keeps beside the state: memory, tilts, bounds, rates, rivals, marks."""
+    """Make what the loop keeps beside the game: memory, tilts, bounds, rates, rivals, marks."""
     leaves = 1 << max(arms - 1, 0).bit_length()
     own = np.zeros(9)
     own[LEADER], own[CLOCK] = _PLAIN, _UNSET

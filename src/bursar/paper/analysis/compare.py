@@ -16,9 +16,10 @@ import numpy as np
 from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.paper.analysis import games
-from bursar.paper.analysis.permutation import LEVEL, bootstrap_interval, sign_flip, signed_rank
+from bursar.paper.analysis.permutation import bootstrap_interval, clear_sign, sign_flip, signed_rank
 from bursar.simulation.result import Result
 
+_VERDICTS = {-1: "lower", 1: "higher", 0: "unclear"}
 FEWEST = 6  # repetitions below which nothing can be significant at 5%
 
 
@@ -48,12 +49,17 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """Whether the mean of ``one`` is ``lower``, ``higher``, or ``unclear``, at 5%."""
-        return _verdict(self.p, self.difference)
+        return _VERDICTS[clear_sign(self.p, self.difference)]
 
     @property
     def typical(self) -> str:
         """The same for the typical game: Wilcoxon's test, and which side most games are on."""
-        return _verdict(self.p_typical, self.median_difference or 0.5 - self.wins)
+        return _VERDICTS[clear_sign(self.p_typical, self.side)]
+
+    @property
+    def side(self) -> float:
+        """On which side the typical game is: below 0 if ``one`` loses less in it."""
+        return self.median_difference or 0.5 - self.wins
 
 
 def compare(
@@ -114,14 +120,13 @@ def _compare_policy(a: Result, b: Result, setting: str, policy: str) -> dict[str
     right, after = games.regret_by_repetition(b, setting, policy, [-1])
     both, i, j = np.intersect1d(left, right, assume_unique=True, return_indices=True)
     c = compare_samples("b", "a", after[j, 0], before[i, 0])
+    means = (c.mean_other, c.mean_one) if both.size else (before.mean(), after.mean())
     return {
         "setting": setting,
         "policy": policy,
         "repetitions": int(both.size),
-        "mean_a": c.mean_other
-        if both.size
-        else float(games.final_regret(a, setting, policy).mean()),
-        "mean_b": c.mean_one if both.size else float(games.final_regret(b, setting, policy).mean()),
+        "mean_a": float(means[0]),
+        "mean_b": float(means[1]),
         "difference": c.difference,
         "low": c.low,
         "high": c.high,
@@ -136,9 +141,3 @@ def _result_verdict(c: Comparison) -> str:
         return "identical"
     words = {"lower": "B lost less", "higher": "B lost more", "unclear": "no clear difference"}
     return words[c.verdict]
-
-
-def _verdict(p: float, difference: float) -> str:
-    if p > LEVEL or difference == 0.0:
-        return "unclear"
-    return "lower" if difference < 0.0 else "higher"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from bursar.arrays import Floats
 from bursar.paper.analysis.compare import FEWEST
 from bursar.paper.analysis.games import average_games, played_settings
-from bursar.paper.analysis.permutation import LEVEL, holm, sign_flip
+from bursar.paper.analysis.permutation import LEVEL, clear_sign, holm, sign_flip
 from bursar.paper.labels import main_policies
 from bursar.simulation.result import Result
 
@@ -47,9 +48,6 @@ class Dominance:
         if row not in self.names or column not in self.names:
             return None
         return self.matrix[self.names.index(row)][self.names.index(column)]
-
-
-Counts = NDArray[np.int64]
 
 
 @cache
@@ -84,12 +82,17 @@ def measure_dominance(result: Result, policies: Sequence[str] | None = None) -> 
                 shared[i, j] += 1
                 _count(won, i, j, lost[i, both] - lost[j, both])
         means[k], p_values[k] = _pooled(logs)
-    matrix = _matrix(len(names), pairs, means, holm(p_values), shared)
-    shared += shared.T
-    return Dominance(names, matrix, tuple(played_settings(result)), _plain(won), _plain(shared))
+    matrix = np.full_like(shared, None, dtype=object)
+    np.fill_diagonal(matrix, 0)
+    for (i, j), mean, p in zip(pairs, means, holm(p_values), strict=True):
+        if shared[i, j]:
+            matrix[j, i] = clear_sign(p, mean)
+            matrix[i, j] = -matrix[j, i]
+    settings = tuple(played_settings(result))
+    return Dominance(names, _plain(matrix), settings, _plain(won), _plain(shared + shared.T))
 
 
-def _count(won: Counts, i: int, j: int, d: Floats) -> None:
+def _count(won: NDArray[np.int64], i: int, j: int, d: Floats) -> None:
     if d.size >= FEWEST and sign_flip(d) <= LEVEL:
         won[(i, j) if d.mean() < 0.0 else (j, i)] += 1
 
@@ -103,22 +106,5 @@ def _pooled(logs: list[Floats]) -> tuple[float, float]:
     return float(d.mean()), sign_flip(d)
 
 
-def _matrix(
-    count: int,
-    pairs: list[tuple[int, int]],
-    means: Floats,
-    p_values: Floats,
-    shared: Counts,
-) -> tuple[tuple[Entry, ...], ...]:
-    entries: list[list[Entry]] = [[None] * count for _ in range(count)]
-    for i in range(count):
-        entries[i][i] = 0
-    for (i, j), mean, p in zip(pairs, means, p_values, strict=True):
-        if shared[i, j]:
-            clear = 0 if p > LEVEL else int(-np.sign(mean))
-            entries[i][j], entries[j][i] = clear, -clear
-    return tuple(map(tuple, entries))
-
-
-def _plain(table: Counts) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(row) for row in table.tolist())
+def _plain(table: NDArray[Any]) -> tuple[tuple[Any, ...], ...]:
+    return tuple(map(tuple, table.tolist()))

@@ -82,6 +82,11 @@ def bootstrap_weights(size: int) -> Floats:
     return table
 
 
+def clear_sign(p: float, effect: float) -> int:
+    """Return the sign of an effect, 1 or -1; 0 if it is not significant at 5%."""
+    return 0 if p > LEVEL else int(np.sign(effect))
+
+
 def holm(p_values: Sequence[float] | Floats) -> Floats:
     """Return p-values corrected for testing them all (Holm's step-down method).
 

@@ -82,8 +82,6 @@ class RegretRatio:
 
     setting: str
     repetitions: int
-    mean_one: float
-    mean_other: float
     mean: Estimate
     tail: Estimate  # of the 95th percentiles
     resampled: Floats = field(repr=False, compare=False)  # ratios of means
@@ -116,14 +114,11 @@ def _ratio(result: Result, setting: str, one: str, other: str) -> RegretRatio:
     drawn = np.random.default_rng(0).integers(0, a.size, (_RESAMPLES, a.size))
     means = a[drawn].mean(axis=1) / b[drawn].mean(axis=1)
     tails = np.quantile(a[drawn], _TAIL, axis=1) / np.quantile(b[drawn], _TAIL, axis=1)
-    mean_a, mean_b = float(a.mean()), float(b.mean())
-    tail = float(np.quantile(a, _TAIL)) / float(np.quantile(b, _TAIL))
+    tail = np.quantile(a, _TAIL) / np.quantile(b, _TAIL)
     return RegretRatio(
         setting=setting,
         repetitions=a.size,
-        mean_one=mean_a,
-        mean_other=mean_b,
-        mean=Estimate.from_draws(mean_a / mean_b, means, _LEVEL),
+        mean=Estimate.from_draws(a.mean() / b.mean(), means, _LEVEL),
         tail=Estimate.from_draws(tail, tails, _LEVEL),
         resampled=means,
     )

@@ -30,13 +30,14 @@ from bursar.paper.analysis.compare import FEWEST, Comparison, compare
 from bursar.paper.analysis.coverage import measure_coverage
 from bursar.paper.analysis.dominance import load_published, measure_dominance
 from bursar.paper.analysis.growth import Growth, decades, measure_growth
-from bursar.paper.analysis.permutation import LEVEL, holm
+from bursar.paper.analysis.permutation import LEVEL, clear_sign, holm
 from bursar.paper.labels import format_short_label
 from bursar.settings import facebook
 from bursar.simulation.result import Result
 
 HOLDS, FAILS, DEPENDS, UNTESTED = "holds", "does not hold", "depends", "not tested"
 FOR, AGAINST, OPEN = "for", "against", "open"
+FINDINGS = {1: FOR, -1: AGAINST, 0: OPEN, None: OPEN}  # None: not known
 
 
 class Judgement(NamedTuple):
@@ -192,9 +193,8 @@ def _judge_order(
     if not found:
         return untested(NOTHING + missing)
     p, typical = holm([c.p for c in found]), holm([c.p_typical for c in found])
-    means = [_finding(q, -c.difference) for q, c in zip(p, found, strict=True)]
-    sides = [c.median_difference or 0.5 - c.wins for c in found]
-    medians = [_finding(q, -side) for q, side in zip(typical, sides, strict=True)]
+    means = [finding_of(q, -c.difference) for q, c in zip(p, found, strict=True)]
+    medians = [finding_of(q, -c.side) for q, c in zip(typical, found, strict=True)]
     numbers = [
         _comparison_row(evidence, c, float(q), float(t), finding)
         for c, q, t, finding in zip(found, p, typical, means, strict=True)
@@ -215,11 +215,9 @@ def _compare(evidence: Evidence, pairs: Sequence[Pair]) -> tuple[list[Comparison
     return [evidence.compare(*pair) for pair in played], evidence.list_missing(wanted)
 
 
-def _finding(p: float, effect: float) -> str:
+def finding_of(p: float, effect: float) -> str:
     """Return what a test says about a claim that the effect is positive."""
-    if p > LEVEL or effect == 0.0:
-        return OPEN
-    return FOR if effect > 0.0 else AGAINST
+    return FINDINGS[clear_sign(p, effect)]
 
 
 def _comparison_row(
@@ -384,7 +382,7 @@ def _contrast_row(contrast: Contrast, here: Floats, there: Floats, p: float) -> 
         "there": join_words(contrast.there, 4),
         "ratio_there": float(np.exp(np.median(there))),
         "p": p,
-        "finding": _finding(p, float(np.median(here) - np.median(there))),
+        "finding": finding_of(p, float(np.median(here) - np.median(there))),
     }
 
 
@@ -434,15 +432,13 @@ convex = partial(_judge_bend, rule=_is_convex)
 
 # orders over all settings
 
-_CITED = {1: FOR, -1: AGAINST, 0: OPEN, None: OPEN}
-
 
 def published_order(evidence: Evidence, order: Sequence[tuple[str, str]]) -> Judgement:
     """Judge by our own games where both policies have played, else by the published matrix."""
     pairs = [Pair(s, *two) for s in games.played_settings(evidence.result) for two in order]
     measured = lower(evidence, pairs)
     cited = [load_published().entry(*two) for two in order]
-    findings = [_CITED[entry] for entry in cited]
+    findings = [FINDINGS[entry] for entry in cited]
     known = findings.count(FOR)
     part = "all of it" if known == len(order) else f"{known} of {len(order)}"
     matrix = f"The published matrix supports {part}."
@@ -468,7 +464,7 @@ def dominant(evidence: Evidence, slugs: Sequence[str]) -> Judgement:
         {
             "policy": slugs[0],
             "other": other,
-            "finding": _CITED[entry],
+            "finding": FINDINGS[entry],
             "settings_won": table.settings_won[0][i],
             "settings_lost": table.settings_won[i][0],
             "settings": table.settings_shared[0][i],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 from bursar.arrays import Floats
 from bursar.paper.analysis.coverage import example_2
-from bursar.paper.analysis.permutation import LEVEL, holm
+from bursar.paper.analysis.permutation import holm
 from bursar.paper.claims import criteria
 from bursar.paper.claims.criteria import AGAINST, FOR, OPEN, Evidence, Judgement, all_of
 from bursar.settings.facebook import Ads
@@ -177,16 +177,25 @@ def _is_rounded(printed: float, exact: float) -> bool:
 
 # the file of ads
 
-_NO_FILE = criteria.untested("The file of ads was not given.")
 _EXAMPLE = 33  # arms of the campaign that the paper draws
 
 
-def judge_campaigns(evidence: Evidence) -> Judgement:
+def _about_ads(judge: Callable[[Ads], Judgement]) -> Callable[[Evidence], Judgement]:
+    """Make a judge of ads one of the evidence; without the file a claim is not tested."""
+
+    def judge_file(evidence: Evidence) -> Judgement:
+        if evidence.ads is None:
+            return criteria.untested("The file of ads was not given.")
+        return judge(evidence.ads)
+
+    return judge_file
+
+
+@_about_ads
+def judge_campaigns(ads: Ads) -> Judgement:
     """Judge whether there are 19 campaigns by gender and age."""
-    if evidence.ads is None:
-        return _NO_FILE
-    plain = len({key[1:] for key in evidence.ads.key})
-    full = len({*evidence.ads.key})
+    plain = len({key[1:] for key in ads.key})
+    full = len({*ads.key})
     verdict = criteria.HOLDS if plain == 19 else criteria.DEPENDS if full == 19 else criteria.FAILS
     why = (
         f"Gender and age alone give {plain} groups; campaign, gender and age give {full}, which is"
@@ -196,11 +205,10 @@ def judge_campaigns(evidence: Evidence) -> Judgement:
     return Judgement(numbers, verdict, why)
 
 
-def judge_arm_counts(evidence: Evidence) -> Judgement:
+@_about_ads
+def judge_arm_counts(ads: Ads) -> Judgement:
     """Judge whether campaigns have 2 to 93, or 2 to 97, ads."""
-    if evidence.ads is None:
-        return _NO_FILE
-    sizes = sorted(campaign.arms for campaign in evidence.ads.campaigns())
+    sizes = sorted(campaign.arms for campaign in ads.campaigns())
     found = (sizes[0], sizes[-1])
     claimed = {"the text": (2, 93), "the table": (2, 97)}
     right = [where for where, range_ in claimed.items() if range_ == found]
@@ -210,32 +218,29 @@ def judge_arm_counts(evidence: Evidence) -> Judgement:
     return Judgement({"arms": sizes}, verdict, why)
 
 
-def judge_ages(evidence: Evidence) -> Judgement:
+@_about_ads
+def judge_ages(ads: Ads) -> Judgement:
     """Judge the age categories."""
-    if evidence.ads is None:
-        return _NO_FILE
-    found = sorted({key[1] for key in evidence.ads.key})
+    found = sorted({key[1] for key in ads.key})
     right = {"30-34", "34-39", "40-44", "45-49"} == {*found}
     why = f"The file has {', '.join(found)}" + ("." if right else ": 34-39 is a slip for 35-39.")
-    numbers = {"ages": found, "genders": sorted({key[2] for key in evidence.ads.key})}
+    numbers = {"ages": found, "genders": sorted({key[2] for key in ads.key})}
     return Judgement(numbers, all_of([_finding(right)]), why)
 
 
-def judge_costs(evidence: Evidence) -> Judgement:
+@_about_ads
+def judge_costs(ads: Ads) -> Judgement:
     """Judge whether more than half of the mean costs are above 1/2."""
-    if evidence.ads is None:
-        return _NO_FILE
     return _judge_shares(
-        [_share(name, cost > 0.5, 0.5, "above 1/2") for name, _, cost in _samples(evidence.ads)]
+        [_share(name, cost > 0.5, 0.5, "above 1/2") for name, _, cost in _samples(ads)]
     )
 
 
-def judge_rewards(evidence: Evidence) -> Judgement:
+@_about_ads
+def judge_rewards(ads: Ads) -> Judgement:
     """Judge whether both outer quarters hold more than a quarter of the mean rewards."""
-    if evidence.ads is None:
-        return _NO_FILE
     rows = []
-    for name, reward, _ in _samples(evidence.ads):
+    for name, reward, _ in _samples(ads):
         rows.append(_share(name, reward < 0.25, 0.25, "below 1/4"))
         rows.append(_share(name, reward > 0.75, 0.25, "above 3/4"))
     return _judge_shares(rows)
@@ -266,8 +271,7 @@ def _share(name: str, inside: Any, expected: float, where: str) -> Row:
 def _judge_shares(rows: Sequence[Row]) -> Judgement:
     numbers = []
     for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
-        more = row["share"] > row["if_uniform"]
-        finding = OPEN if p > LEVEL else FOR if more else AGAINST
+        finding = criteria.finding_of(p, row["share"] - row["if_uniform"])
         numbers.append({**row, "p": float(p), "finding": finding})
     shown = [f"{r['share']:.0%} of {r['of']} lie {r['where']}" for r in numbers]
     base = " and ".join(sorted({f"{r['if_uniform']:.0%}" for r in numbers}))
