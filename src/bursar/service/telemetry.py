@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
@@ -133,7 +133,7 @@ class _MoneyCollector:
         def add(name: str, value: float, *labels: str) -> None:
             families[name].add_metric([row.name, *labels], value)
 
-        snapshots, commits = service.failed_snapshots(), service.failed_commits()
+        committers = service.committers()
         verified = load_verifications(service.store)
         for row in service.store.campaign_rows():
             add("budget_units", row.budget)
@@ -141,8 +141,9 @@ class _MoneyCollector:
             add("held_units", row.held)
             add("available_units", row.budget - row.spent - row.held)
             add("campaign_state", 1, row.state)
-            add("snapshot_failures", snapshots.get(row.name, 0))
-            add("failed_commits", commits.get(row.name, 0))
+            committer = committers.get(row.name)  # None if it is not open, and so never failed
+            add("snapshot_failures", 0 if committer is None else committer.failed_snapshots)
+            add("failed_commits", 0 if committer is None else committer.failed_commits)
             add("verified_timestamp_seconds", verified[row.name].at / 1e6)
             try:
                 coin = self._coin(row.name)
@@ -203,14 +204,10 @@ def configure_logging(level: str = "info", stream: TextIO | None = None) -> logg
 class JsonLogFormatter(logging.Formatter):
     """Formats records as lines of JSON; ``facts`` of a record become members of their own."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._second = -1, ""
-
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as one line of JSON."""
         line: dict[str, object] = {
-            "time": self._format_time(record.created),
+            "time": f"{_format_second(int(record.created))}.{int(record.created % 1 * 1000):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage() if record.args else record.msg,
@@ -226,13 +223,10 @@ class JsonLogFormatter(logging.Formatter):
             line["exception"] = self.formatException(record.exc_info)
         return scrub(_ENCODER.encode(line).decode())
 
-    def _format_time(self, seconds: float) -> str:
-        second, text = self._second
-        if second != int(seconds):
-            second = int(seconds)
-            text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-            self._second = second, text
-        return f"{text}.{int((seconds - second) * 1000):03d}Z"
+
+@lru_cache(maxsize=2)  # formatting a time takes longer than the rest of a line
+def _format_second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def scrub(text: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bursar.campaign import Campaign, Decision, commands
+from bursar.campaign import Decision, commands
 from bursar.campaign.ask_options import make_ask_options
 from bursar.campaign.events import GRANTS
 from bursar.campaign.transaction import Transaction
@@ -20,7 +21,7 @@ from bursar.service.auth import require
 from bursar.service.operation import CAMPAIGN, LONG_READ, Call, H, camel_case, operation
 from bursar.service.requests import check_id, header, only_campaign, request_deadline
 from bursar.service.responses import JSON, BytesResponse, encode, json_response, problem_body
-from bursar.service.routes.events import PAGE_BYTES, find_events, page_response
+from bursar.service.routes.events import page_response
 
 if TYPE_CHECKING:
     from bursar.service.service import Service
@@ -241,32 +242,22 @@ async def tell_many(call: Call[schemas.OutcomesRequest]) -> BytesResponse:
 )  # fmt: skip
 async def list_decisions(call: Call[schemas.DecisionQuery]) -> BytesResponse:
     """Return a page of decisions, oldest first; open ones only if wanted."""
-    campaign, given, service = await call.open_campaign(), call.given, call.service
-    of = campaign, given.after, given.limit
-    if given.open == "true":
-        found, last = await service.run_in_thread(_find_open, *of)
-    else:
-        found, last = await service.run_heavy(call.request, _find_all, *of)
-    return page_response(b"decisions", found, last)
+    campaign, after = await call.open_campaign(), call.given.after
 
+    def find_open() -> list[Decision]:
+        return [one for one in campaign.holds() if one.seq > after]
 
-def _find_open(campaign: Campaign, after: int, limit: int) -> tuple[list[bytes], int | None]:
-    later = [one for one in campaign.holds() if one.seq > after]
-    found: list[bytes] = []
-    last, size = after, 0
-    for one in later:
-        if len(found) == limit or size >= PAGE_BYTES:
-            return found, last
-        found.append(encode(schemas.decision_body(campaign.name, one)))
-        last, size = one.seq, size + len(found[-1])
-    return found, None
+    def encode_decision(one: Decision) -> bytes:
+        return encode(schemas.decision_body(campaign.name, one))
 
+    def encode_grant(event: Event) -> bytes:
+        is_grant = event.kind in GRANTS
+        return encode_decision(campaign.decision(event.decision)) if is_grant else b""
 
-def _find_all(campaign: Campaign, after: int, limit: int) -> tuple[list[bytes], int | None]:
-    def encode_decision(grant: Event) -> bytes:
-        return encode(schemas.decision_body(campaign.name, campaign.decision(grant.decision)))
-
-    return find_events(campaign, after, limit, GRANTS, encode_decision)
+    if call.given.open == "true":
+        return await page_response(call, b"decisions", find_open, encode_decision, heavy=False)
+    events = partial(campaign.events, after)
+    return await page_response(call, b"decisions", events, encode_grant, heavy=True)
 
 
 @operation(
