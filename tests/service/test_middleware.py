@@ -185,7 +185,7 @@ def test_a_tampered_or_revoked_key_is_refused(site):
         assert "unknown, expired or revoked" in problem(answer, 401, "unauthenticated")
     good = {"authorization": f"bearer  {token}"}
     assert site.client.post("/v1/do/ask", headers=good).text == key.id
-    site.service.keys.revoke(key.id)
+    site.service.keys.revoke_family(key.id)
     problem(site.client.post("/v1/do/ask", headers=good), 401, "unauthenticated")
 
 

@@ -27,8 +27,7 @@ _SUMMARIES: WeakKeyDictionary[Service, dict[str, CampaignSummary]] = WeakKeyDict
 
 async def show_overview(page: Page) -> Response:
     """Show the campaigns that a key can see."""
-    key = page.require("read")
-    campaigns, unreadable, hidden = await page.run_heavy(_load_summaries, page.service, key)
+    campaigns, unreadable, hidden = await page.run_heavy(_load_summaries, page.service, page.key)
     campaigns.sort(key=lambda one: (not one.alerts, _TONES.index(one.badge[0]), one.name))
     values: dict[str, Any] = {"campaigns": campaigns, "unreadable": unreadable, "hidden": hidden}
     if page.is_live:

@@ -67,15 +67,6 @@ async def read_form(request: Request) -> dict[str, str]:
     return found
 
 
-def check_grant(granter: Key, key: Key) -> None:
-    """Refuse to create, rotate or revoke a key with more rights than the granter's."""
-    if not granter.covers(key):
-        raise Forbidden(
-            f"key {granter.id!r} cannot create, rotate or revoke a key that may do more, in more"
-            " campaigns or for longer than itself"
-        )
-
-
 def request_key(request: Request) -> Key | None:
     """Return the key of a request, or None."""
     key: Key | None = request.scope.get("bursar.key")
