@@ -24,6 +24,8 @@ from bursar.service.responses import PROBLEM_KINDS, problem_response, public_mes
 from bursar.service.service import P, Service, T
 from bursar.version import __version__
 
+_quote_segment = functools.partial(quote, safe="")
+
 
 class Page:
     """A request for a page of a service."""
@@ -139,10 +141,6 @@ def campaign_path(name: str) -> str:
     '/campaigns/a%2Fb%20c'
     """
     return f"/campaigns/{_quote_segment(name)}"
-
-
-def _quote_segment(text: str) -> str:
-    return quote(text, safe="")
 
 
 def format_error(error: Exception) -> str:

@@ -155,9 +155,8 @@ class Sessions:
         body, _, signature = value.rpartition(".")
         if len(value) > _LONGEST or not value.isascii():
             return None
-        if not hmac.compare_digest(signature, self._sign("session", body)):
-            return None
-        if self.has_ended(body):
+        is_ours = hmac.compare_digest(signature, self._sign("session", body))
+        if not is_ours or self.has_ended(body):
             return None
         key = self._keys.find_by_id(body.partition(".")[0])
         return None if key is None else Session(key, self._sign("csrf", body), body)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
@@ -35,26 +35,25 @@ _LONGEST_REST = 0.5  # seconds
 
 async def run_maintenance(service: Service, every: float = _MINUTE) -> None:
     """Check the sums every minute, and verify the logs every day, until cancelled."""
-    verification = asyncio.create_task(_verify_regularly(service, every))
-    try:
+
+    async def repeat(work: Callable[[Service], Awaitable[int]], failure: str) -> None:
         while not service.stopping:
-            await asyncio.sleep(every)
             try:
-                await check_all(service)
+                await work(service)
             except Exception as error:
-                _report(service, error, "the check of the campaigns failed")
+                _report(service, error, failure)
+            await asyncio.sleep(every)
+
+    def verify(service: Service) -> Awaitable[int]:
+        # not in one of the service's own threads, which requests wait for
+        return asyncio.to_thread(verify_overdue, service)
+
+    verification = asyncio.create_task(repeat(verify, "the verification of the logs failed"))
+    try:
+        await asyncio.sleep(every)
+        await repeat(check_all, "the check of the campaigns failed")
     finally:
         verification.cancel()
-
-
-async def _verify_regularly(service: Service, every: float) -> None:
-    while not service.stopping:
-        try:
-            # not one of the service's own threads, which requests wait for
-            await asyncio.to_thread(verify_overdue, service)
-        except Exception as error:
-            _report(service, error, "the verification of the logs failed")
-        await asyncio.sleep(every)
 
 
 async def check_all(service: Service) -> int:

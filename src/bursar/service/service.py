@@ -306,12 +306,9 @@ class Service:
     def stop(self) -> None:
         """Begin shutdown (thread-safe): end streams and fail readiness."""
         self.stopping = True
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._close_notifiers)
-
-    def _close_notifiers(self) -> None:
-        for notifier in self._notifiers.values():
-            notifier.close()
+        for notifier in self._notifiers.copy().values():
+            if self._loop is not None and not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(notifier.close)
 
     def close(self) -> None:
         """Commit what is queued, then close files and connections; blocks."""

@@ -151,15 +151,11 @@ def _load_piece(campaign: Campaign, after: int, newest: int) -> StreamPiece:
     for event in campaign.events(after):
         if event.seq > newest or len(found) == _PIECE or size >= _PIECE_BYTES:
             break
-        found.append((event.kind, _format_event(event)))
+        # JSON has no line breaks, so one line of data is enough
+        head = b"id: %d\nevent: %s\ndata: " % (event.seq, event.kind.encode())
+        found.append((event.kind, head + encode(event) + b"\n\n"))
         last, size = event.seq, size + len(found[-1][1])
     return StreamPiece(found, b"".join(text for _, text in found), last)
-
-
-def _format_event(event: Event) -> bytes:
-    # JSON has no line breaks, so one line of data is enough
-    body = encode(event)
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.kind.encode(), body)
 
 
 @_read_operation("/forecast", "read", schemas.ForecastBody)
