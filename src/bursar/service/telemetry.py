@@ -26,7 +26,7 @@ from bursar.campaign.audit import load_verifications
 from bursar.campaign.config import Config
 from bursar.errors import InvalidInput, suggest
 from bursar.money import Coin
-from bursar.service.maintenance import load_invariant_data
+from bursar.service.maintenance import copy_sums
 from bursar.version import __version__
 
 if TYPE_CHECKING:
@@ -150,15 +150,17 @@ class _MoneyCollector:
                 add("unit_size", float(coin.amount(1)), coin.currency)
                 if row.state == "closed" and row.held == 0:
                     continue  # it cannot change, so its log need not be read
-                [data] = service.campaign(row.name).execute_batch([load_invariant_data])
+                [result] = service.campaign(row.name).execute_batch([copy_sums])
             except Exception as error:  # a damaged ledger must not hide the others
                 _LOG.error("the metrics of %s are not complete: %r", row.name, error)
                 continue
-            if not isinstance(data, BaseException):
-                add("open_holds", data.open)
-                age = 0.0 if data.oldest is None else time.time() - data.oldest / 1e6
-                add("oldest_hold_seconds", max(0.0, age))
-                add("overrun_units", data.overrun)
+            if not isinstance(result, BaseException):
+                state, decisions = result
+                now = time.time()
+                add("open_holds", len(decisions))
+                oldest = min((one.ts / 1e6 for one in decisions), default=now)
+                add("oldest_hold_seconds", max(0.0, now - oldest))
+                add("overrun_units", state.overrun)
         return families.values()
 
     def _load_coin(self, name: str) -> Coin:
