@@ -236,7 +236,7 @@ class Keys:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._entries: dict[str, _Entry] = {}
         self._read = -_FRESH  # time.monotonic() of the last reading
         self._missed = -_PAUSE  # the same, of the last reading that did not find a key
@@ -254,17 +254,13 @@ class Keys:
         return time.monotonic() - self._read < _FRESH
 
     def find(self, token: str) -> Key | None:
-        """Return the live key of a token, or None; read the store first if necessary."""
-        self.ensure_fresh(token)
-        return self.match(token)
-
-    def ensure_fresh(self, token: str) -> None:
-        """Read the store unless memory is fresh; of several threads, one does."""
-        with self._lock:
+        """Return the live key of a token, or None; read the store first unless memory is fresh."""
+        with self._lock:  # of several threads, one reads
             if not self.is_fresh(token):
-                self._load()
+                self.refresh()
                 if _split_token(token)[0] not in self._entries:
                     self._missed = self._read
+        return self.match(token)
 
     def match(self, token: str) -> Key | None:
         """Return the live key of a token from memory, or None."""
@@ -286,11 +282,8 @@ class Keys:
     def refresh(self) -> None:
         """Read all keys from the store."""
         with self._lock:
-            self._load()
-
-    def _load(self) -> None:
-        self._entries = _decode_entries(self._store.records(_KIND))
-        self._read = time.monotonic()
+            self._entries = _decode_entries(self._store.records(_KIND))
+            self._read = time.monotonic()
 
     # management
 

@@ -132,9 +132,10 @@ class Guard:
             )
             return None
         keys = self._service.keys
-        if not keys.is_fresh(token):
-            await self._service.run_for_keys(keys.ensure_fresh, token)
-        key = keys.match(token)
+        if keys.is_fresh(token):
+            key = keys.match(token)
+        else:
+            key = await self._service.run_for_keys(keys.find, token)
         if key is None:
             scope["bursar.refusal"] = (
                 "the key is unknown, expired or revoked; bursar keys create makes one"
