@@ -66,7 +66,6 @@ class Operation:
     gives: Mapping[int, Any]  # types of responses by status; a media type if they are not JSON
     takes: Any = None  # struct of the body (POST, PATCH) or of the query (other methods)
     codes: tuple[str, ...] = ()  # of its problems, in addition to those of all operations
-    headers: tuple[str, ...] = ()  # that it reads, as openapi.toml names them
     response_headers: tuple[str, ...] = ()
 
     @property

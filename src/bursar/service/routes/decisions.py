@@ -40,7 +40,7 @@ _GRANT = schemas.DecisionBody | schemas.DecisionPage
 
 @operation(
     "POST", f"{CAMPAIGN}/decisions", "ask", {201: _GRANT, 200: _GRANT}, codes=_ASK_CODES,
-    headers=("idempotency_key", "request_timeout"), response_headers=("Idempotency-Replayed",),
+    response_headers=("Idempotency-Replayed",),
 )  # fmt: skip
 async def ask(call: Call[schemas.AskRequest]) -> BytesResponse:
     """Ask which arm to play, or for n decisions at once; their money is held."""
@@ -112,7 +112,7 @@ def _decision_operation(
 def _outcome_operation(action: str, scope: str) -> Callable[[H], H]:
     return _decision_operation(
         "POST", f"/{action}", scope, schemas.DecisionBody,
-        headers=("request_timeout",), response_headers=("Idempotency-Replayed",),
+        response_headers=("Idempotency-Replayed",),
         codes=("decision-unknown", "outcome-conflict", *_QUEUED),
     )  # fmt: skip
 
@@ -182,9 +182,8 @@ async def _submit(call: Call[Any], command: Any, kind: str) -> BytesResponse:
 
 
 @_decision_operation(
-    "GET", "", "read", schemas.ExplainedDecision, headers=("request_timeout",),
-    codes=("decision-unknown", *LONG_READ),
-)  # fmt: skip
+    "GET", "", "read", schemas.ExplainedDecision, codes=("decision-unknown", *LONG_READ)
+)
 async def show_decision(call: Call[schemas.WhyQuery]) -> BytesResponse:
     """Return a decision as it stands and, if wanted, why it was made."""
     service, campaign = call.service, await call.open_campaign()
@@ -204,10 +203,7 @@ async def show_decision(call: Call[schemas.WhyQuery]) -> BytesResponse:
     return BytesResponse(200, await service.run_in_thread(look))
 
 
-@operation(
-    "POST", "/v1/outcomes:batch", "tell", schemas.BatchResults, codes=_QUEUED,
-    headers=("request_timeout",),
-)  # fmt: skip
+@operation("POST", "/v1/outcomes:batch", "tell", schemas.BatchResults, codes=_QUEUED)
 async def tell_many(call: Call[schemas.OutcomesRequest]) -> BytesResponse:
     """Record many outcomes; each succeeds or fails alone, in one commit for each campaign."""
     service, given = call.service, call.given.outcomes
@@ -228,10 +224,7 @@ async def tell_many(call: Call[schemas.OutcomesRequest]) -> BytesResponse:
     return _batch_response(call, results, "settled")
 
 
-@operation(
-    "GET", f"{CAMPAIGN}/decisions", "read", schemas.DecisionPage, codes=LONG_READ,
-    headers=("request_timeout",),
-)  # fmt: skip
+@operation("GET", f"{CAMPAIGN}/decisions", "read", schemas.DecisionPage, codes=LONG_READ)
 async def list_decisions(call: Call[schemas.DecisionQuery]) -> BytesResponse:
     """Return a page of decisions, oldest first; open ones only if wanted."""
     campaign, after = await call.open_campaign(), call.given.after
@@ -252,10 +245,7 @@ async def list_decisions(call: Call[schemas.DecisionQuery]) -> BytesResponse:
     return await page_response(call, b"decisions", events, encode_grant, heavy=True)
 
 
-@operation(
-    "POST", f"{CAMPAIGN}/decisions:void", "admin", schemas.BatchResults, codes=_QUEUED,
-    headers=("request_timeout",),
-)  # fmt: skip
+@operation("POST", f"{CAMPAIGN}/decisions:void", "admin", schemas.BatchResults, codes=_QUEUED)
 async def void_many(call: Call[schemas.VoidManyRequest]) -> BytesResponse:
     """Release the holds of many decisions: of those given, or of all that are older than given."""
     given, by = call.given, call.key.author(call.given.by)

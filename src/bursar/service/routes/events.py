@@ -38,10 +38,7 @@ _STREAM_HEADERS = {
 
 def _read_operation(path: str, scope: str, gives: Any, *codes: str) -> Callable[[H], H]:
     """Declare an operation that may read much of the log."""
-    return operation(
-        "GET", CAMPAIGN + path, scope, gives, codes=(*LONG_READ, *codes),
-        headers=("request_timeout",),
-    )  # fmt: skip
+    return operation("GET", CAMPAIGN + path, scope, gives, codes=(*LONG_READ, *codes))
 
 
 @_read_operation("/events", "read", schemas.EventPage)
