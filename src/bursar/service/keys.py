@@ -296,8 +296,7 @@ class Keys:
 
     def is_empty(self) -> bool:
         """Tell whether no key was ever created."""
-        self.refresh()
-        return not self._entries
+        return not self.list_all()
 
     def get(self, id: str, user: Key | None = None) -> Key:
         """Return a key, live or not; refuse an unknown id, and keys with more rights than ``user``.

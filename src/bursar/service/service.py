@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
 from pathlib import Path
@@ -491,9 +492,7 @@ class ChangeNotifier:
                     for watcher in self._watchers:
                         watcher.set()
                     await asyncio.sleep(min(_PAUSE * max(1.0, len(self._watchers) / _CROWD), _POLL))
-                try:
+                with suppress(TimeoutError):
                     await asyncio.wait_for(self._committed.wait(), _POLL)
-                except TimeoutError:
-                    continue
         finally:
             self._task = None
