@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -27,15 +26,17 @@ _FORM = "application/x-www-form-urlencoded"
 
 async def read_body(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
     """Return the decoded body; refuse other media types, broken JSON and unknown members."""
-    parts: list[bytes] = []
-    more = True
-    while more:
-        message = await request.receive()
-        if message["type"] == "http.disconnect":
-            raise HTTPProblem("malformed", "the body ended before it was complete")
-        parts.append(message.get("body", b""))
-        more = message.get("more_body", False)
-    data = b"".join(parts)
+    receive = request.receive
+    message = await receive()
+    data: bytes = message.get("body", b"")
+    if message.get("more_body"):
+        parts = [data]
+        while message.get("more_body"):
+            message = await receive()
+            parts.append(message.get("body", b""))
+        data = b"".join(parts)
+    if message["type"] == "http.disconnect":
+        raise HTTPProblem("malformed", "the body ended before it was complete")
     if data:
         _check_media_type(request)
     return decode_body(decoder, data or b"{}")
@@ -44,16 +45,13 @@ async def read_body(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
 def decode_body(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
     """Return the value of a JSON text; refuse one in which an object has a member twice."""
     try:
-        try:
-            found = decoder.decode(data)
-        except msgspec.ValidationError as error:
-            with suppress(msgspec.ValidationError):  # JSON with a number that is too large
-                _ANYTHING.decode(data)  # what follows the invalid value may not be JSON at all
-            raise HTTPProblem("invalid", f"the body is not valid: {error}") from None
-        _check_members(data)
+        found = decoder.decode(data)
+    except msgspec.ValidationError as error:
+        _check_json(data)  # what follows the first invalid value may not be JSON at all
+        raise HTTPProblem("invalid", f"the body is not valid: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise HTTPProblem("malformed", f"the body is not JSON: {reason}") from None
+        raise _malformed(error) from None
+    _check_members(data)
     return found
 
 
@@ -70,8 +68,11 @@ def _check_members(data: bytes) -> None:
                 return
         except (msgspec.MsgspecError, RecursionError):
             pass  # such as an integer that only a decimal can hold
-    # numbers stay texts: their values do not matter here, and some take long to convert
-    json.loads(data.decode(), object_pairs_hook=_check_pairs, parse_int=str, parse_float=str)
+    try:
+        # numbers stay texts: their values do not matter here, and some take long to convert
+        json.loads(data.decode(), object_pairs_hook=_check_pairs, parse_int=str, parse_float=str)
+    except RecursionError as error:
+        raise _malformed(error) from None
 
 
 def _check_pairs(pairs: list[tuple[str, Any]]) -> None:
@@ -80,6 +81,22 @@ def _check_pairs(pairs: list[tuple[str, Any]]) -> None:
         if name in seen:
             raise HTTPProblem("malformed", f"the body has the member {name!r} twice; send it once")
         seen.add(name)
+
+
+def _check_json(data: bytes) -> None:
+    try:
+        _ANYTHING.decode(data)
+    except msgspec.ValidationError:
+        return  # JSON with a number that is too large
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _malformed(error) from None
+
+
+def _malformed(error: Exception) -> HTTPProblem:
+    deep = isinstance(error, RecursionError)
+    return HTTPProblem(
+        "malformed", f"the body is not JSON: {'nested too deeply' if deep else error}"
+    )
 
 
 def _check_media_type(request: Request) -> None:

@@ -59,7 +59,7 @@ async def ask(call: Call[schemas.AskRequest]) -> BytesResponse:
     if id is None and given.ids is None:
         for one in decisions:
             service.recent.add(one.id, name)
-    replayed = sum(one.replayed for one in decisions)
+    replayed = sum([one.replayed for one in decisions])
     service.metrics.asks["granted"].inc(len(decisions) - replayed)
     if replayed:
         service.metrics.asks["replayed"].inc(replayed)
