@@ -12,7 +12,6 @@ import msgspec
 
 from bursar.campaign import Decision, commands
 from bursar.campaign.ask_options import make_ask_options
-from bursar.campaign.committer import Command
 from bursar.campaign.events import GRANTS
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, InvalidInput
@@ -46,27 +45,23 @@ async def ask(call: Call[schemas.AskRequest]) -> BytesResponse:
     """Ask which arm to play, or for n decisions at once; their money is held."""
     service, name, given = call.service, call.campaign, call.given
     id = _request_id(call)
-    many = given.n is not None or given.ids is not None
     try:
-        command = _ask_command(given, id, many)
-        found = await service.submit(name, command, deadline=request_deadline(call.request))
+        if given.n is not None or given.ids is not None:
+            return await _ask_many(call, id)
+        options = make_ask_options(given.among, given.exclude, given.context)
+        command = commands.ask_command(id, options)
+        decision = await service.submit(name, command, deadline=request_deadline(call.request))
     except BursarError as error:
         service.metrics.asks[error.code].inc()
         raise
-    if not many:
-        call.request.scope["bursar.decision"] = found.id
-    decisions: list[Decision] = found if many else [found]
-    if id is None and given.ids is None:
-        for one in decisions:
-            service.recent.add(one.id, name)
-    replayed = sum([one.replayed for one in decisions])
-    service.metrics.asks["granted"].inc(len(decisions) - replayed)
-    if replayed:
-        service.metrics.asks["replayed"].inc(replayed)
-    bodies = [schemas.decision_body(name, one, service.signer) for one in decisions]
-    body = encode({"decisions": bodies} if many else bodies[0])
-    if replayed and replayed == len(decisions):
+    call.request.scope["bursar.decision"] = decision.id
+    if id is None:
+        service.recent.add(decision.id, name)
+    body = encode(schemas.decision_body(name, decision, service.signer))
+    if decision.replayed:
+        service.metrics.asks["replayed"].inc()
         return BytesResponse(200, body, _REPLAYED)
+    service.metrics.asks["granted"].inc()
     return BytesResponse(201, body, _NEW)
 
 
@@ -78,20 +73,33 @@ def _request_id(call: Call[schemas.AskRequest]) -> str | None:
     raise InvalidInput(f"id and Idempotency-Key must be the same, got {given!r} and {id!r}")
 
 
-def _ask_command(given: schemas.AskRequest, id: str | None, many: bool) -> Command[Any]:
+async def _ask_many(call: Call[schemas.AskRequest], id: str | None) -> BytesResponse:
+    service, name, given = call.service, call.campaign, call.given
     ids = given.ids
     if ids is not None and id is not None:
         key = "id" if given.id is not None else "Idempotency-Key"
         raise InvalidInput(
             f"give ids or {key}, not both: ids names each decision, {key} all of them"
         )
-    options = make_ask_options(given.among, given.exclude, given.context)
-    if not many:
-        return commands.ask_command(id, options)
     count = len(ids or ()) if given.n is None else given.n
+    options = make_ask_options(given.among, given.exclude, given.context)
     if id is None:
-        return commands.ask_many_command(count, options, ids)
-    return commands.ask_batch_command(count, options, id=id)
+        command = commands.ask_many_command(count, options, ids)
+    else:
+        command = commands.ask_batch_command(count, options, id=id)
+    decisions = await service.submit(name, command, deadline=request_deadline(call.request))
+    replayed = sum(one.replayed for one in decisions)
+    service.metrics.asks["granted"].inc(len(decisions) - replayed)
+    service.metrics.asks["replayed"].inc(replayed)
+    if ids is None and id is None:
+        for one in decisions:
+            service.recent.add(one.id, name)
+    body = encode(
+        {"decisions": [schemas.decision_body(name, one, service.signer) for one in decisions]}
+    )
+    if replayed and replayed == len(decisions):
+        return BytesResponse(200, body, _REPLAYED)
+    return BytesResponse(201, body, _NEW)
 
 
 def _decision_operation(
