@@ -150,11 +150,11 @@ def test_a_key_ends_when_it_expires(keys, monkeypatch):
 
 def test_a_revoked_key_opens_nothing_and_stays_on_the_list(keys):
     key, token = keys.create(["ask"])
-    keys.revoke(key.id, by="ada")
+    keys.revoke_family(key.id, by="ada")
     assert keys.find(token) is None
     [kept] = keys.list_all()
     assert (kept.state(), kept.revoked_by) == ("revoked", "ada")
-    again = keys.revoke(key.id, by="bob")
+    again = keys.revoke_family(key.id, by="bob")[0]
     assert again.revoked == kept.revoked, "the first revocation stands"
 
 
@@ -190,7 +190,7 @@ def test_what_another_process_did_is_seen(store, clock):
     here, there = Keys(store), Keys(store)
     key, token = there.create(["ask"])
     assert here.find(token) == key, "a key that is not known is looked for"
-    there.revoke(key.id)
+    there.revoke_family(key.id)
     assert here.find(token) == key, "what is in memory is believed for a minute"
     clock.now += 61
     assert here.find(token) is None
@@ -257,7 +257,7 @@ def test_13_3_a_revocation_is_never_undone(store):
             thread.start()
         while len(tokens) < 8:
             time.sleep(0.001)
-        owner.revoke(stolen.id)
+        owner.revoke_family(stolen.id)
         for thread in threads:
             thread.join(60.0)
             assert not thread.is_alive()
@@ -291,11 +291,11 @@ def test_13_3_what_another_process_revoked_is_neither_rotated_nor_restored(store
     here, there = Keys(store), Keys(store)
     key, token = here.create(["ask"])
     assert here.find(token) == key
-    revoked = there.revoke(key.id, by="ada").revoked
+    revoked = there.revoke_family(key.id, by="ada")[0].revoked
     with pytest.raises(InvalidInput, match="is revoked; create a new one"):
         here.rotate(key.id, 3600)
     assert here.find(token) is None, "a failed change reads the keys again"
-    again = here.revoke(key.id, by="bob")
+    again = here.revoke_family(key.id, by="bob")[0]
     assert (again.revoked, again.revoked_by) == (revoked, "ada")
     assert len(here.list_all()) == 1
 
@@ -305,12 +305,12 @@ def test_13_3_a_revoked_key_manages_nothing_where_it_is_still_trusted(store):
     thief, token = here.create(["keys", "read"])
     victim, _ = here.create(["read"])
     assert here.find(token) == thief
-    there.revoke(thief.id)
+    there.revoke_family(thief.id)
     assert here.match(token) == thief, "within the minute"
     for change in (
         lambda: here.create(["read"], by=thief.id),
         lambda: here.rotate(victim.id, 0, by=thief.id),
-        lambda: here.revoke(victim.id, by=thief.id),
+        lambda: here.revoke_family(victim.id, by=thief.id),
     ):
         with pytest.raises(Unauthenticated, match="is revoked; use another one"):
             change()
@@ -338,10 +338,10 @@ def test_13_3_revoking_a_key_ends_its_descendants(keys):
 def test_13_3_only_one_key_is_revoked_if_that_is_wanted(keys):
     old, old_token = keys.create(["ask"])
     new, new_token = keys.rotate(old.id, 3600)
-    keys.revoke(old.id, only=True)
+    keys.revoke_family(old.id, only=True)
     assert keys.find(old_token) is None
     assert keys.find(new_token).id == new.id
-    keys.revoke(old.id)
+    keys.revoke_family(old.id)
     assert keys.find(new_token) is None, "later they can be ended, too"
 
 
@@ -424,7 +424,7 @@ def test_a_session_is_its_keys(keys):
     assert found.csrf
     other = Sessions(store, keys).find(cookie(Sessions(store, keys), key))
     assert other.csrf != found.csrf, "each session has a token of its own"
-    keys.revoke(key.id)
+    keys.revoke_family(key.id)
     assert Sessions(store, keys).find(value) is None
 
 

@@ -109,7 +109,7 @@ def test_a_stream_ends_with_its_key(live: Live) -> None:
         with client.stream("GET", f"{STREAM}?after=0", headers=head) as response:
             events = events_of(response)
             assert next(events)["event"] == "created"
-            live.service.keys.revoke(key.id)
+            live.service.keys.revoke_family(key.id)
             ask(client)
             assert list(events) == []  # and it is over
 

@@ -42,33 +42,33 @@ class _Assets(StaticFiles):
 def make_pages(service: Service) -> list[BaseRoute]:
     """Return the routes of all pages of a service."""
 
-    def route(method: str, path: str, handler: Handler) -> Route:
-        return Route(path, make_endpoint(service, handler), methods=[method])
+    def route(method: str, path: str, handler: Handler, scope: str | None) -> Route:
+        return Route(path, make_endpoint(service, handler, scope), methods=[method])
 
     get, post = partial(route, "GET"), partial(route, "POST")
     return [
-        get("/", overview.show_overview),
-        get("/live", streams.stream_all),
-        get("/login", account.show_login),
-        post("/login", account.sign_in),
-        post("/logout", account.sign_out),
-        get("/new", create.show_form),
-        post("/new", create.create_campaign),
-        get("/keys", account.show_keys),
-        post("/keys", account.create_key),
-        post("/keys/revoke", account.revoke_key),
-        get("/experiments", reports.show_reports),
-        get("/experiments/{path:path}", reports.send_report_file),
-        get(_CAMPAIGN, campaign.show_campaign),
-        get(f"{_CAMPAIGN}/live", streams.stream_campaign),
-        get(f"{_CAMPAIGN}/series.json", campaign.send_series),
-        get(f"{_CAMPAIGN}/events", events.show_events),
-        get(f"{_CAMPAIGN}/budget", edit.show_budget),
-        post(f"{_CAMPAIGN}/budget", edit.change_budget),
-        get(f"{_CAMPAIGN}/ledger", ledger.show_ledger),
+        get("/", overview.show_overview, "read"),
+        get("/live", streams.stream_all, "read"),
+        get("/login", account.show_login, None),
+        post("/login", account.sign_in, None),
+        post("/logout", account.sign_out, None),
+        get("/new", create.show_form, "admin"),
+        post("/new", create.create_campaign, "admin"),
+        get("/keys", account.show_keys, "keys"),
+        post("/keys", account.create_key, "keys"),
+        post("/keys/revoke", account.revoke_key, "keys"),
+        get("/experiments", reports.show_reports, "read"),
+        get("/experiments/{path:path}", reports.send_report_file, "read"),
+        get(_CAMPAIGN, campaign.show_campaign, "read"),
+        get(f"{_CAMPAIGN}/live", streams.stream_campaign, "read"),
+        get(f"{_CAMPAIGN}/series.json", campaign.send_series, "read"),
+        get(f"{_CAMPAIGN}/events", events.show_events, "read"),
+        get(f"{_CAMPAIGN}/budget", edit.show_budget, "admin"),
+        post(f"{_CAMPAIGN}/budget", edit.change_budget, "admin"),
+        get(f"{_CAMPAIGN}/ledger", ledger.show_ledger, "read"),
         # a bill may be as long as a batch, and the path decides how long a body may be
-        post(f"{_CAMPAIGN}/ledger:batch", ledger.check_bill),
-        get(f"{_CAMPAIGN}/decisions/{{id}}", campaign.show_decision),
-        *(post(f"{_CAMPAIGN}/{path}", handler) for path, handler in edit.CHANGES.items()),
+        post(f"{_CAMPAIGN}/ledger:batch", ledger.check_bill, "read"),
+        get(f"{_CAMPAIGN}/decisions/{{id}}", campaign.show_decision, "read"),
+        *(post(f"{_CAMPAIGN}/{path}", handler, "admin") for path, handler in edit.CHANGES.items()),
         Mount("/static", _Assets(directory=_STATIC)),
     ]

@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from bursar.dashboard.render import Form, Page, format_error, redirect
 from bursar.errors import BursarError, InvalidInput, RateLimited
-from bursar.service.auth import check_grant, read_form, request_key, request_session
-from bursar.service.keys import SCOPES, Key, new_key
+from bursar.service.auth import read_form, request_key, request_session
+from bursar.service.keys import SCOPES, Key
 from bursar.service.middleware import client_address
 
 
@@ -56,7 +56,7 @@ def _refuse_login(page: Page, key: Key | None, target: str) -> Response:
 async def sign_out(page: Page) -> Response:
     """End the session, in all processes, so that a copy of its cookie is of no use."""
     if request_key(page.request) is not None:
-        await page.require_form("read")
+        await page.authorize("read")
     header = await page.run(page.service.sessions.end, request_session(page.request))
     response = redirect("/login", done="signed-out")
     response.headers.append("set-cookie", header)
@@ -76,23 +76,23 @@ def _local_path(address: str) -> str:
 
 async def show_keys(page: Page) -> Response:
     """Show the keys that the user may manage."""
-    return await _render_keys(page, page.require("keys"), Form())
+    return await _render_keys(page, Form())
 
 
 async def create_key(page: Page) -> Response:
     """Create a key and show its token once."""
-    user, fields = await page.require_form("keys")
-    form = Form(fields)
+    form = Form(page.fields)
     try:
-        created = await page.run(_create_key, page, user, fields)
+        created = await page.run(_create_key, page)
     except BursarError as error:
         field = next((name for name in ("scopes", "days") if name in str(error)), "all")
         form.errors[field] = format_error(error)
-        return await _render_keys(page, user, form, 422)
-    return await _render_keys(page, user, Form(), created=created)
+        return await _render_keys(page, form, 422)
+    return await _render_keys(page, Form(), created=created)
 
 
-def _create_key(page: Page, user: Key, fields: dict[str, str]) -> tuple[Key, str]:
+def _create_key(page: Page) -> tuple[Key, str]:
+    fields = page.fields
     scopes = [scope for scope in SCOPES if fields.get(f"scope:{scope}")]
     names = [name.strip() for name in fields.get("campaigns", "").split(",")]
     options: dict[str, Any] = {
@@ -100,8 +100,7 @@ def _create_key(page: Page, user: Key, fields: dict[str, str]) -> tuple[Key, str
         "note": fields.get("note", "").strip(),
         "expires": _parse_expiry(fields.get("days", "").strip()),
     }
-    check_grant(user, new_key(scopes, **options))
-    return page.service.keys.create(scopes, by=user.id, **options)
+    return page.service.keys.create(scopes, user=page.key, **options)
 
 
 def _parse_expiry(days: str) -> datetime | None:
@@ -115,19 +114,17 @@ def _parse_expiry(days: str) -> datetime | None:
 
 async def revoke_key(page: Page) -> Response:
     """Revoke a key."""
-    user, fields = await page.require_form("keys")
-    key = await page.run(page.service.keys.get, fields.get("id", ""), user)
-    check_grant(user, key)
-    only = bool(fields.get("only"))
-    await page.run(page.service.keys.revoke_family, key.id, user.id, only=only, user=user)
+    user, keys, only = page.key, page.service.keys, bool(page.fields.get("only"))
+    key = await page.run(keys.get, page.fields.get("id", ""), user)
+    await page.run(keys.revoke_family, key.id, user.id, only=only, user=user)
     return redirect("/keys", done="revoked")
 
 
 async def _render_keys(
-    page: Page, user: Key, form: Form, status: int = 200, created: tuple[Key, str] | None = None
+    page: Page, form: Form, status: int = 200, created: tuple[Key, str] | None = None
 ) -> Response:
     keys = await page.run(page.service.keys.list_all)
-    managed = [key for key in reversed(keys) if user.covers(key)]
+    managed = [key for key in reversed(keys) if page.key.covers(key)]
     parents = {id for key in keys for id in (key.by, key.replaces)}
     values = {"keys": managed, "parents": parents, "created": created}
     return page.render("keys", status, section="keys", form=form, **values)

@@ -28,15 +28,14 @@ DEFAULTS = {"policy": DEFAULT_POLICY, "exponent": "6", "reward_low": "0", "rewar
 
 async def show_form(page: Page) -> Response:
     """Show the empty form."""
-    page.require("admin")
     return _render_form(page, Form(dict(DEFAULTS), rows=_ROWS))
 
 
 async def create_campaign(page: Page) -> Response:
     """Create the campaign, or show the form again with its errors."""
-    key, fields = await page.require_form("admin")
-    form, arguments = parse_form(fields)
-    if "more" in fields:
+    key = page.key
+    form, arguments = parse_form(page.fields)
+    if "more" in page.fields:
         form.errors.clear()
         form.rows = min(form.rows + _ROWS, _MAX_ROWS)
         return _render_form(page, form)

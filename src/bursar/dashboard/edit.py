@@ -28,10 +28,9 @@ def _make_handler(notice: str, change: Change, anchor: str = "") -> Handler:
     """Return the handler of a form: check it, make the change, show the campaign again."""
 
     async def handler(page: Page) -> Response:
-        key, fields = await page.require_form("admin")
         campaign = await page.service.find_campaign(page.name)
-        author = {"by": key.id, "if_version": parse_count(fields.get("version", ""))}
-        await page.service.change(page.name, change, campaign, fields, author)
+        author = {"by": page.key.id, "if_version": parse_count(page.fields.get("version", ""))}
+        await page.service.change(page.name, change, campaign, page.fields, author)
         return redirect(f"{campaign_path(page.name)}?done={notice}{anchor}")
 
     return handler
@@ -94,15 +93,13 @@ CHANGES: dict[str, Handler] = {
 
 async def show_budget(page: Page) -> Response:
     """Show the form, with a preview of the amount in the query."""
-    page.require("admin")
     form = Form({"budget": page.query.get("budget", "").strip()})
     return await _render_form(page, form)
 
 
 async def change_budget(page: Page) -> Response:
     """Change the budget, if the name was typed and the rules are still those of the form."""
-    key, fields = await page.require_form("admin")
-    campaign = await page.service.find_campaign(page.name)
+    fields, campaign = page.fields, await page.service.find_campaign(page.name)
     form = Form({field: fields.get(field, "").strip() for field in ("budget", "confirm")})
     if "look" in fields:
         return await _render_form(page, form)
@@ -112,7 +109,7 @@ async def change_budget(page: Page) -> Response:
     if not form.errors:
         try:
             await page.service.change(
-                page.name, campaign.set_budget, form.values["budget"], by=key.id,
+                page.name, campaign.set_budget, form.values["budget"], by=page.key.id,
                 if_version=parse_count(fields.get("version", "")),
             )  # fmt: skip
             return redirect(campaign_path(page.name), done="budget")

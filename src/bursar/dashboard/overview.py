@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,7 +18,7 @@ from bursar.service.service import Service
 _LOG = logging.getLogger("bursar.dashboard")
 _MAX_CAMPAIGNS = 100
 _SAFE_STATES = ("active", "exhausted", "closed")
-_MAX_AGE = 20.0  # seconds after which an unchanged campaign is read again, as its holds age
+_MAX_AGE = timedelta(seconds=20)  # then an unchanged campaign is read again, as its holds age
 _TONES = ("bad", "warning", "good", "neutral")  # in the order of the page
 
 # the newest summary of each campaign by service, because reading one costs far more than its row
@@ -27,8 +27,7 @@ _SUMMARIES: WeakKeyDictionary[Service, dict[str, CampaignSummary]] = WeakKeyDict
 
 async def show_overview(page: Page) -> Response:
     """Show the campaigns that a key can see."""
-    key = page.require("read")
-    campaigns, unreadable, hidden = await page.run_heavy(_load_summaries, page.service, key)
+    campaigns, unreadable, hidden = await page.run_heavy(_load_summaries, page.service, page.key)
     campaigns.sort(key=lambda one: (not one.alerts, _TONES.index(one.badge[0]), one.name))
     values: dict[str, Any] = {"campaigns": campaigns, "unreadable": unreadable, "hidden": hidden}
     if page.is_live:
@@ -47,10 +46,10 @@ def _load_summaries(service: Service, key: Key) -> tuple[list[CampaignSummary], 
     rows.sort(
         key=lambda row: (row.budget >= row.spent + row.held, row.state in _SAFE_STATES, -row.ts)
     )
-    shown = rows[:_MAX_CAMPAIGNS]
+    shown, now = rows[:_MAX_CAMPAIGNS], datetime.now(UTC)
     for row in shown:
         before = summaries.get(row.name)
-        if before is None or before.status.seq != row.seq or _age(before) > _MAX_AGE:
+        if before is None or before.status.seq != row.seq or now - before.now > _MAX_AGE:
             try:
                 series = service.series.get(row.name, pieces=2)
                 summaries[row.name] = summarize(service.campaign(row.name), series)
@@ -60,7 +59,3 @@ def _load_summaries(service: Service, key: Key) -> tuple[list[CampaignSummary], 
     readable = [summaries[row.name] for row in shown if row.name in summaries]
     unreadable = [row.name for row in shown if row.name not in summaries]
     return readable, unreadable, len(rows) - len(shown)
-
-
-def _age(summary: CampaignSummary) -> float:
-    return (datetime.now(UTC) - summary.now).total_seconds()

@@ -24,9 +24,14 @@ from bursar.service.responses import PROBLEM_KINDS, problem_response, public_mes
 from bursar.service.service import P, Service, T
 from bursar.version import __version__
 
+_quote_segment = functools.partial(quote, safe="")
+
 
 class Page:
     """A request for a page of a service."""
+
+    key: Key  # of the request; not set on pages that need none
+    fields: dict[str, str]  # of the form, if one was sent
 
     def __init__(self, service: Service, request: Request) -> None:
         self.service, self.request = service, request
@@ -42,13 +47,12 @@ class Page:
         """Call a function that reads much of a log; few run at once."""
         return await self.service.run_heavy(self.request, function, *args, **kwargs)
 
-    def require(self, scope: str) -> Key:
-        """Return the key of the request, or raise if it does not have a scope here."""
-        return require(self.request, scope, self.name or None)
-
-    async def require_form(self, scope: str) -> tuple[Key, dict[str, str]]:
-        """Return the key of the request and the fields of its form, or raise."""
-        return await require_form(self.request, scope, self.name or None)
+    async def authorize(self, scope: str) -> None:
+        """Set the key, and the fields of a form; raise if the key does not have a scope here."""
+        if self.request.method == "POST":
+            self.key, self.fields = await require_form(self.request, scope, self.name or None)
+        else:
+            self.key = require(self.request, scope, self.name or None)
 
     def render(self, template: str, status_code: int = 200, **values: Any) -> HTMLResponse:
         """Return a page, given the values that its template needs beyond those of every page."""
@@ -92,13 +96,20 @@ class Page:
 Handler = Callable[[Page], Awaitable[Response]]
 
 
-def make_endpoint(service: Service, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint of a page; errors become pages that say what was wrong."""
+def make_endpoint(
+    service: Service, handler: Handler, scope: str | None
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint of a page that needs a key with a scope, unless that is None.
+
+    Errors become pages that say what was wrong.
+    """
 
     @functools.wraps(handler)
     async def endpoint(request: Request) -> Response:
         page = Page(service, request)
         try:
+            if scope is not None:
+                await page.authorize(scope)
             return await handler(page)
         except Unauthenticated:
             if request.method == "GET" and not page.is_live:
@@ -130,10 +141,6 @@ def campaign_path(name: str) -> str:
     '/campaigns/a%2Fb%20c'
     """
     return f"/campaigns/{_quote_segment(name)}"
-
-
-def _quote_segment(text: str) -> str:
-    return quote(text, safe="")
 
 
 def format_error(error: Exception) -> str:

@@ -15,7 +15,6 @@ from starlette.responses import Response, StreamingResponse
 from bursar.dashboard.render import Page
 from bursar.errors import BursarError
 from bursar.service.auth import request_session
-from bursar.service.keys import Key
 
 _NOTICE_SECONDS = 0.5  # minimum time between two notices
 _POLL_SECONDS = 1.0  # time between two reads of the list of campaigns
@@ -37,14 +36,13 @@ def _format_notice(number: int) -> bytes:
 
 async def stream_campaign(page: Page) -> Response:
     """Send a notice when a campaign has new events."""
-    key = page.require("read")
     await page.service.find_campaign(page.name)  # or else 404
-    return _stream(page, _watch_campaign(page, key))
+    return _stream(page, _watch_campaign(page))
 
 
-async def _watch_campaign(page: Page, key: Key) -> AsyncIterator[bytes]:
+async def _watch_campaign(page: Page) -> AsyncIterator[bytes]:
     yield _RETRY
-    async for seq in page.service.watch(page.name, key, request_session(page.request)):
+    async for seq in page.service.watch(page.name, page.key, request_session(page.request)):
         if seq is None:
             yield _KEEP_ALIVE
         else:
@@ -54,15 +52,14 @@ async def _watch_campaign(page: Page, key: Key) -> AsyncIterator[bytes]:
 
 async def stream_all(page: Page) -> Response:
     """Send a notice when any campaign that the key can see has new events."""
-    key = page.require("read")
-    return _stream(page, _watch_all(page, key))
+    return _stream(page, _watch_all(page))
 
 
-async def _watch_all(page: Page, key: Key) -> AsyncIterator[bytes]:
+async def _watch_all(page: Page) -> AsyncIterator[bytes]:
     before: object = None
     idle = 0
     yield _RETRY
-    session = request_session(page.request)
+    key, session = page.key, request_session(page.request)
     while not page.service.stopping and await page.service.is_admitted(key, session):
         try:
             rows = await page.run(page.service.store.campaign_rows)

@@ -76,6 +76,14 @@ class Key:
             return False
         return all(self.allows(scope) for scope in other.scopes)
 
+    def check_covers(self, other: Key) -> None:
+        """Refuse to create, rotate or revoke a key that may do more."""
+        if not self.covers(other):
+            raise Forbidden(
+                f"key {self.id!r} cannot create, rotate or revoke a key that may do more, in more"
+                " campaigns or for longer than itself"
+            )
+
     def author(self, by: str) -> str:
         """Return who makes a change, for the log: the key, and for whom it acts."""
         return f"{self.id}/{by}" if by else self.id
@@ -177,35 +185,26 @@ def _hash(secret: str) -> bytes:
     return sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
-# A store keeps a key as JSON: its fields, and the hash of its secret.
+class _Entry(NamedTuple):
+    """A key and the hash of its secret, which a store keeps as one JSON object."""
 
-
-class _Hash(msgspec.Struct):
+    key: Key
     sha256: bytes
 
-
-class _Entry(NamedTuple):
-    key: Key
-    digest: bytes  # of the secret
+    def encode(self) -> bytes:
+        return msgspec.json.encode(_to_json(self.key) | {"sha256": self.sha256})
 
 
-_KEY_DECODER = msgspec.json.Decoder(Key)
-_HASH_DECODER = msgspec.json.Decoder(_Hash)
-
-
-def _to_json(value: Any) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.to_builtins(value, order="deterministic")
+def _to_json(key: Key) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(key, order="deterministic")
     return found
 
 
-def _encode_entry(entry: _Entry) -> bytes:
-    return msgspec.json.encode(_to_json(entry.key) | _to_json(_Hash(entry.digest)))
-
-
 def _decode_entries(records: dict[str, bytes]) -> dict[str, _Entry]:
+    bodies = {id: msgspec.json.decode(body) for id, body in records.items()}
     return {
-        id: _Entry(_KEY_DECODER.decode(body), _HASH_DECODER.decode(body).sha256)
-        for id, body in records.items()
+        id: _Entry(msgspec.convert(body, Key), msgspec.convert(body["sha256"], bytes))
+        for id, body in bodies.items()
     }
 
 
@@ -237,7 +236,7 @@ class Keys:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._entries: dict[str, _Entry] = {}
         self._read = -_FRESH  # time.monotonic() of the last reading
         self._missed = -_PAUSE  # the same, of the last reading that did not find a key
@@ -255,17 +254,13 @@ class Keys:
         return time.monotonic() - self._read < _FRESH
 
     def find(self, token: str) -> Key | None:
-        """Return the live key of a token, or None; read the store first if necessary."""
-        self.ensure_fresh(token)
-        return self.match(token)
-
-    def ensure_fresh(self, token: str) -> None:
-        """Read the store unless memory is fresh; of several threads, one does."""
-        with self._lock:
+        """Return the live key of a token, or None; read the store first unless memory is fresh."""
+        with self._lock:  # of several threads, one reads
             if not self.is_fresh(token):
-                self._load()
+                self.refresh()
                 if _split_token(token)[0] not in self._entries:
                     self._missed = self._read
+        return self.match(token)
 
     def match(self, token: str) -> Key | None:
         """Return the live key of a token from memory, or None."""
@@ -287,11 +282,8 @@ class Keys:
     def refresh(self) -> None:
         """Read all keys from the store."""
         with self._lock:
-            self._load()
-
-    def _load(self) -> None:
-        self._entries = _decode_entries(self._store.records(_KIND))
-        self._read = time.monotonic()
+            self._entries = _decode_entries(self._store.records(_KIND))
+            self._read = time.monotonic()
 
     # management
 
@@ -304,23 +296,32 @@ class Keys:
 
     def is_empty(self) -> bool:
         """Tell whether no key was ever created."""
-        self.refresh()
-        return not self._entries
+        return not self.list_all()
 
     def get(self, id: str, user: Key | None = None) -> Key:
-        """Return a key, live or not; refuse an unknown id.
+        """Return a key, live or not; refuse an unknown id, and keys with more rights than ``user``.
 
-        The refusal suggests similar ids, but only those of keys that the ``user`` may manage.
+        The refusal suggests similar ids, but only those of keys that the user may manage.
         """
         self.refresh()
-        return _find_entry(self._entries, id, user).key
+        key = _find_entry(self._entries, id, user).key
+        if user is not None:
+            user.check_covers(key)
+        return key
 
-    def create(self, scopes: Iterable[str], **fields: Any) -> tuple[Key, str]:
+    def create(
+        self, scopes: Iterable[str], *, user: Key | None = None, **fields: Any
+    ) -> tuple[Key, str]:
         """Create a key; return it with its token, which cannot be shown again.
 
-        The arguments are those of :func:`new_key`.
+        The other arguments are those of :func:`new_key`. A ``user`` creates no key that may do
+        more than its own.
         """
+        if user is not None:
+            fields["by"] = user.id
         key = new_key(scopes, **fields)
+        if user is not None:
+            user.check_covers(key)
         token = new_token(key.id)
         self._update(key.by, lambda known: {key.id: _new_entry(known, key, token)})
         return key, token
@@ -334,19 +335,15 @@ class Keys:
             return None
         return self.create(SCOPES, note="first key", by="serve")
 
-    def revoke(self, id: str, by: str = "", *, only: bool = False) -> Key:
-        """Revoke a key and its descendants now; one that is revoked already stays as it is."""
-        return self.revoke_family(id, by, only=only)[0]
-
     def revoke_family(
         self, id: str, by: str = "", *, only: bool = False, user: Key | None = None
     ) -> list[Key]:
         """Revoke a key and its descendants now; return it, then those that were not revoked.
 
-        With ``only``, its descendants stay. A ``user`` may not revoke keys with more rights.
+        One that is revoked already stays as it is. With ``only``, its descendants stay. A ``user``
+        may not revoke keys with more rights.
         """
         check_text("by", by)
-        done: list[Key] = []
 
         def change(known: Mapping[str, _Entry]) -> dict[str, _Entry]:
             key = _find_entry(known, id, user).key
@@ -358,14 +355,14 @@ class Keys:
                     f" {user.id!r}; revoke it alone with only=true, or use a key with more rights"
                 )
             now = datetime.now(UTC)
-            ended = [replace(one, revoked=now, revoked_by=by) for one in ends]
-            if key.revoked is None:
-                key = replace(key, revoked=now, revoked_by=by)
-            done[:] = key, *ended
-            return {one.id: known[one.id]._replace(key=one) for one in done}
+            return {
+                one.id: known[one.id]._replace(
+                    key=one if one.revoked else replace(one, revoked=now, revoked_by=by)
+                )
+                for one in (key, *ends)
+            }
 
-        self._update(by, change)
-        return done
+        return [entry.key for entry in self._update(by, change).values()]
 
     def rotate(self, id: str, grace_seconds: float = 0.0, by: str = "") -> tuple[Key, str]:
         """Create a key with the same rights; the old one expires after the grace period."""
@@ -374,33 +371,36 @@ class Keys:
         check_text("by", by)
         new_id = new_key_id()
         token = new_token(new_id)
-        made: list[Key] = []
 
         def change(known: Mapping[str, _Entry]) -> dict[str, _Entry]:
             entry, now = _find_entry(known, id), datetime.now(UTC)
             old = entry.key
             if not old.is_live(now):
                 raise InvalidInput(f"key {id!r} is {old.state(now)}; create a new one")
-            made[:] = [replace(old, id=new_id, created=now, by=by, replaces=id)]
+            new = replace(old, id=new_id, created=now, by=by, replaces=id)
             end = now + timedelta(seconds=grace_seconds)
             expires = end if old.expires is None else min(end, old.expires)
             return {
                 id: entry._replace(key=replace(old, expires=expires)),
-                new_id: _new_entry(known, made[0], token),
+                new_id: _new_entry(known, new, token),
             }
 
-        self._update(by, change)
-        return made[0], token
+        return self._update(by, change)[new_id].key, token
 
-    def _update(self, by: str, change: Callable[[Mapping[str, _Entry]], dict[str, _Entry]]) -> None:
-        """Change keys as they are in the store, all of them or none, and alone."""
+    def _update(
+        self, by: str, change: Callable[[Mapping[str, _Entry]], dict[str, _Entry]]
+    ) -> dict[str, _Entry]:
+        """Change keys as they are in the store, all of them or none, and alone; return them."""
+        changed: dict[str, _Entry] = {}
 
         def update(records: dict[str, bytes]) -> dict[str, bytes | None]:
             known = _decode_entries(records)
             # it was live when the request came in; another process may have revoked it since
             if by in known and not known[by].key.is_live(datetime.now(UTC)):
                 raise Unauthenticated(f"key {by!r} is {known[by].key.state()}; use another one")
-            return {id: _encode_entry(entry) for id, entry in change(known).items()}
+            nonlocal changed
+            changed = change(known)
+            return {id: entry.encode() for id, entry in changed.items()}
 
         try:
             self._store.update_records(_KIND, update)
@@ -408,6 +408,7 @@ class Keys:
             with self._lock:
                 # to be read again: what was just written may have been changed by others since
                 self._read = -_FRESH
+        return changed
 
 
 def _find_entry(known: Mapping[str, _Entry], id: str, user: Key | None = None) -> _Entry:

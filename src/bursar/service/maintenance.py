@@ -10,15 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Awaitable, Callable
+from copy import copy
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from bursar.campaign import Campaign
 from bursar.campaign.audit import load_verifications, save_verification
 from bursar.campaign.events import ADOPTED, BUDGET_SET, CORRECTED, ENDINGS, RECONCILED, TOLD
-from bursar.campaign.records import OPEN
+from bursar.campaign.records import OPEN, DecisionRecord
+from bursar.campaign.state import State
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.errors import BursarError, CorruptLedger
 from bursar.ledger import Event
@@ -35,26 +37,25 @@ _LONGEST_REST = 0.5  # seconds
 
 async def run_maintenance(service: Service, every: float = _MINUTE) -> None:
     """Check the sums every minute, and verify the logs every day, until cancelled."""
-    verification = asyncio.create_task(_verify_regularly(service, every))
-    try:
+
+    async def repeat(work: Callable[[Service], Awaitable[int]], failure: str) -> None:
         while not service.stopping:
-            await asyncio.sleep(every)
             try:
-                await check_all(service)
+                await work(service)
             except Exception as error:
-                _report(service, error, "the check of the campaigns failed")
+                _report(service, error, failure)
+            await asyncio.sleep(every)
+
+    def verify(service: Service) -> Awaitable[int]:
+        # not in one of the service's own threads, which requests wait for
+        return asyncio.to_thread(verify_overdue, service)
+
+    verification = asyncio.create_task(repeat(verify, "the verification of the logs failed"))
+    try:
+        await asyncio.sleep(every)
+        await repeat(check_all, "the check of the campaigns failed")
     finally:
         verification.cancel()
-
-
-async def _verify_regularly(service: Service, every: float) -> None:
-    while not service.stopping:
-        try:
-            # not one of the service's own threads, which requests wait for
-            await asyncio.to_thread(verify_overdue, service)
-        except Exception as error:
-            _report(service, error, "the verification of the logs failed")
-        await asyncio.sleep(every)
 
 
 async def check_all(service: Service) -> int:
@@ -115,58 +116,30 @@ def verify_overdue(service: Service) -> int:
         last = load_verifications(service.store)[name]
         if last.error:
             service.raise_alarm(name, "verification", f"the log is damaged: {last.error}")
-        if not 0 <= time.time_ns() // 1000 - last.at < _DAY:
-            try:
-                damaged += _verify(service, name, pause)
-            except _StoppingError:
-                break
+        if 0 <= time.time_ns() // 1000 - last.at < _DAY:
+            continue
+        try:
+            service.campaign(name).verify(pause=pause)
+        except _StoppingError:
+            break
+        except CorruptLedger as error:
+            damaged += 1
+            _LOG.error("%s is damaged: %s", name, error, extra={"campaign": name})
+            service.metrics.mismatches.inc()
+            # also for one that cannot even be opened
+            save_verification(service.store, name, time.time_ns() // 1000, str(error))
+        except Exception as error:
+            _report(service, error, f"{name} cannot be verified", name)
     return damaged
 
 
-def verify_all(service: Service) -> int:
-    """Verify every log from its first event; return the number of damaged ones. Blocks for long."""
-    return sum(_verify(service, name) for name in service.store.names())
+def copy_sums(transaction: Transaction) -> tuple[State, list[DecisionRecord]]:
+    """Return a state whose sums no longer change, and its decisions that hold money.
 
-
-def _verify(service: Service, name: str, pause: Callable[[], None] | None = None) -> bool:
-    """Verify a log; return whether it is damaged, which is logged and counted."""
-    try:
-        service.campaign(name).verify(pause=pause)
-    except _StoppingError:
-        raise
-    except CorruptLedger as error:
-        _LOG.error("%s is damaged: %s", name, error, extra={"campaign": name})
-        service.metrics.mismatches.inc()
-        # also for one that cannot even be opened
-        save_verification(service.store, name, time.time_ns() // 1000, str(error))
-        return True
-    except Exception as error:
-        _report(service, error, f"{name} cannot be verified", name)
-    return False
-
-
-class InvariantData(NamedTuple):
-    """Sums of a campaign at one moment, in units; ``oldest`` is the time of its oldest hold."""
-
-    seq: int
-    budget: int
-    spent: int
-    held: int
-    overrun: int
-    holds: int
-    open: int
-    oldest: int | None
-
-
-def load_invariant_data(transaction: Transaction) -> InvariantData:
-    """Return the sums of a campaign; a command for :meth:`bursar.Campaign.execute_batch`."""
-    state = transaction.state
-    held = [one for one in state.decisions.values() if one.money in OPEN]
-    return InvariantData(
-        seq=state.seq, budget=state.budget, spent=state.spent, held=state.held,
-        overrun=state.overrun, holds=sum(one.hold for one in held), open=len(held),
-        oldest=min((one.ts for one in held), default=None),
-    )  # fmt: skip
+    It is a command for :meth:`bursar.Campaign.execute_batch`.
+    """
+    state = copy(transaction.state)
+    return state, [one for one in state.decisions.values() if one.money in OPEN]
 
 
 def find_violations(
@@ -176,22 +149,24 @@ def find_violations(
 
     ``explained`` remembers, by campaign, what the log explained before.
     """
-    [data] = campaign.execute_batch([load_invariant_data])
-    if isinstance(data, BaseException):
-        raise data
+    [result] = campaign.execute_batch([copy_sums])
+    if isinstance(result, BaseException):
+        raise result
+    state, decisions = result
+    spent, held, overrun = state.spent, state.held, state.overrun
+    holds = sum(one.hold for one in decisions)
     found = []
-    if data.held != data.holds:
-        found.append(f"{data.held} units are held, but open decisions hold {data.holds}")
-    if min(data.spent, data.held, data.overrun) < 0:
-        found.append(f"spent {data.spent}, held {data.held} or overrun {data.overrun} is below 0")
-    excess = data.spent + data.held - data.budget
+    if held != holds:
+        found.append(f"{held} units are held, but open decisions hold {holds}")
+    if min(spent, held, overrun) < 0:
+        found.append(f"spent {spent}, held {held} or overrun {overrun} is below 0")
+    excess = spent + held - state.budget
     known = {} if explained is None else explained
-    if excess > data.overrun and excess > data.overrun + _explain_excess(campaign, known):
+    if excess > overrun and excess > overrun + _explain_excess(campaign, known):
         found.append(f"{excess} units more than the budget are used, and the log does not say why")
     for row in campaign.store.campaign_rows():
-        if row.name == campaign.name and row.seq == data.seq:
-            stored = row.budget, row.spent, row.held
-            logged = data.budget, data.spent, data.held
+        if row.name == campaign.name and row.seq == state.seq:
+            stored, logged = (row.budget, row.spent, row.held), (state.budget, spent, held)
             if stored != logged:
                 found.append(
                     f"budget, spent and held are {stored} in the store, {logged} by the log"

@@ -47,11 +47,8 @@ class Guard:
         self._config = config
         self._hosts = Hosts((*config.allowed_hosts, config.host))
         self._rate = RateLimit(config.rate) if config.rate > 0 else None
-        self._failures = (
-            RateLimit(config.rate, "requests with a wrong key")
-            if config.rate > 0
-            else RateLimit(_FAILURES, "requests with a wrong key", _FAILURES_AT_ONCE)
-        )
+        rate, burst = (config.rate, None) if self._rate else (_FAILURES, _FAILURES_AT_ONCE)
+        self._failures = RateLimit(rate, "requests with a wrong key", burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -135,9 +132,10 @@ class Guard:
             )
             return None
         keys = self._service.keys
-        if not keys.is_fresh(token):
-            await self._service.run_for_keys(keys.ensure_fresh, token)
-        key = keys.match(token)
+        if keys.is_fresh(token):
+            key = keys.match(token)
+        else:
+            key = await self._service.run_for_keys(keys.find, token)
         if key is None:
             scope["bursar.refusal"] = (
                 "the key is unknown, expired or revoked; bursar keys create makes one"

@@ -80,8 +80,9 @@ def _parameters(one: Operation) -> Iterator[dict[str, Any]]:
     for name in re.findall(r"{(\w+)}", one.path):
         text = _TEXTS["path"][name]
         yield {"name": name, "in": "path", "required": True, "schema": _NAME, "description": text}
-    for header in one.headers:
-        yield {"in": "header", "required": False} | _TEXTS["header"][header]
+    headers = {text["name"]: text for code, text in _TEXTS["header"].items() if code in one.codes}
+    for text in headers.values():
+        yield {"in": "header", "required": False} | text
     if one.takes is not None and not one.takes_body:
         for field in msgspec.structs.fields(one.takes):
             schema = msgspec.json.schema(field.type)

@@ -66,7 +66,6 @@ class Operation:
     gives: Mapping[int, Any]  # types of responses by status; a media type if they are not JSON
     takes: Any = None  # struct of the body (POST, PATCH) or of the query (other methods)
     codes: tuple[str, ...] = ()  # of its problems, in addition to those of all operations
-    headers: tuple[str, ...] = ()  # that it reads, as openapi.toml names them
     response_headers: tuple[str, ...] = ()
 
     @property
@@ -158,7 +157,9 @@ class Endpoint:
         else:
             answer = await found.respond(self._service, Request(scope, receive))
         if scope["method"] == "HEAD" and isinstance(answer, StreamingResponse):
-            answer = _head_of(answer)
+            head = BytesResponse(answer.status_code)
+            head.headers = answer.raw_headers  # without the stream, which might never end
+            answer = head
         await answer(scope, receive, send)
 
     def _not_allowed(self, scope: Scope) -> BytesResponse:
@@ -173,14 +174,3 @@ class Endpoint:
 def restore_escapes(name: str) -> str:
     """Return a name from an address with the slashes and colons that were escaped in it."""
     return name.replace("\x1f", "/").replace("\x1e", ":")
-
-
-def _head_of(stream: StreamingResponse) -> ASGIApp:
-    """Return a response with the headers of a stream, which might never end."""
-
-    async def send_head(scope: Scope, receive: Receive, send: Send) -> None:
-        status, headers = stream.status_code, stream.raw_headers
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": b""})
-
-    return send_head

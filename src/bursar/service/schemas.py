@@ -279,6 +279,9 @@ class SeriesQuery(Struct):
 # bodies of responses
 
 
+_format_money = lru_cache(maxsize=4096)(Coin.text)  # most decisions of an arm hold the same
+
+
 class DecisionBody(Struct, gc=False, kw_only=True):
     """A decision: its arm, the money it holds, and its outcome."""
 
@@ -321,11 +324,6 @@ def decision_body(campaign: str, one: Decision, signer: TokenSigner | None = Non
         context=one.context,
         token=UNSET if signer is None else signer.sign(campaign, one),
     )
-
-
-@lru_cache(maxsize=4096)  # most decisions of an arm hold the same amount
-def _format_money(coin: Coin, units: int) -> str:
-    return coin.text(units)
 
 
 class ProblemBody(Struct):

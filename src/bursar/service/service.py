@@ -6,15 +6,10 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Hashable,
-    Iterator,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -23,7 +18,7 @@ from starlette.requests import Request
 from starlette.types import Receive
 
 from bursar.campaign import Campaign
-from bursar.campaign.committer import Command, DeadlinePassed, PendingCommand
+from bursar.campaign.committer import Command, Committer, DeadlinePassed, PendingCommand
 from bursar.campaign.creation import open_store
 from bursar.campaign.tokens import TokenSigner
 from bursar.errors import BursarError, Overloaded, UnknownCampaign
@@ -169,9 +164,7 @@ class Service:
         An urgent one goes before asks. One that is still queued at the deadline, a time of
         ``time.monotonic``, is dropped.
         """
-        campaign = self._campaigns.get(name)
-        if campaign is None:
-            campaign = await self.find_campaign(name)
+        campaign = self._campaigns.get(name) or await self.find_campaign(name)
         if self._closed:
             raise HTTPProblem("stopping", "the service is stopping; nothing was reserved")
         future = asyncio.get_running_loop().create_future()
@@ -184,19 +177,13 @@ class Service:
         self.metrics.batch_size.observe(commands)
         self._notify(name)
 
+    def committers(self) -> dict[str, Committer]:
+        """Return the queues of the campaigns that are open."""
+        return {name: one.committer for name, one in self._campaigns.copy().items()}
+
     def queued(self) -> dict[str, int]:
         """Return how many commands are queued now, by campaign."""
-        return {name: len(one.committer) for name, one in self._campaigns.copy().items()}
-
-    def failed_commits(self) -> dict[str, int]:
-        """Return the number of commits that failed since the last success, by campaign."""
-        campaigns = self._campaigns.copy()
-        return {name: one.committer.failed_commits for name, one in campaigns.items()}
-
-    def failed_snapshots(self) -> dict[str, int]:
-        """Return the number of snapshots that failed, by campaign."""
-        campaigns = self._campaigns.copy()
-        return {name: one.committer.failed_snapshots for name, one in campaigns.items()}
+        return {name: len(one) for name, one in self.committers().items()}
 
     def raise_alarm(self, name: str, what: str, message: str) -> None:
         """Add an alarm to a campaign, if it is open; the next success of ``what`` removes it."""
@@ -227,7 +214,7 @@ class Service:
     ) -> T:
         """Call a function that reads much of a log; few run at once, see :class:`HeavyReads`."""
         deadline = request_deadline(request)
-        return await self._heavy.run(request.receive, deadline, lambda: function(*args, **kwargs))
+        return await self._heavy.run(lambda: function(*args, **kwargs), request.receive, deadline)
 
     async def stream_heavy(self, request: Request, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
         """Return pieces that are made in threads; the first is made now, or the call refused."""
@@ -237,7 +224,7 @@ class Service:
             piece = first
             while piece:
                 yield piece
-                piece = await self._heavy.run_next(lambda: next(pieces, b""))
+                piece = await self._heavy.run(lambda: next(pieces, b""))
 
         return stream()
 
@@ -294,7 +281,7 @@ class Service:
         Watchers that follow the end of the log are at the same event: it is loaded once for all.
         """
         if newest - after > _NEAR:
-            return await self._heavy.run_next(lambda: load(after, newest))
+            return await self._heavy.run(lambda: load(after, newest))
         return await self._notifiers[name].share(
             (after, newest), lambda: self.run_in_thread(load, after, newest)
         )
@@ -320,12 +307,9 @@ class Service:
     def stop(self) -> None:
         """Begin shutdown (thread-safe): end streams and fail readiness."""
         self.stopping = True
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._close_notifiers)
-
-    def _close_notifiers(self) -> None:
-        for notifier in self._notifiers.values():
-            notifier.close()
+        for notifier in self._notifiers.copy().values():
+            if self._loop is not None and not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(notifier.close)
 
     def close(self) -> None:
         """Commit what is queued, then close files and connections; blocks."""
@@ -351,51 +335,35 @@ class HeavyReads:
         self._stopped = False
         self._unfinished = 0
 
-    async def run(self, receive: Receive, deadline: float | None, function: Callable[[], T]) -> T:
+    async def run(
+        self,
+        function: Callable[[], T],
+        receive: Receive | None = None,
+        deadline: float | None = None,
+    ) -> T:
         """Call a function in a thread, unless ``receive`` says that the caller has left.
 
-        ``deadline`` is a time of ``time.monotonic`` by which the function must have returned.
+        ``deadline`` is a time of ``time.monotonic`` by which the function must have returned. A
+        call without ``receive`` makes the next piece of a response that has begun; it is never
+        refused.
         """
-        if self._unfinished >= _HEAVY + _HEAVY_WAITING:
+        if receive is not None and self._unfinished >= _HEAVY + _HEAVY_WAITING:
             raise Overloaded(
                 f"{_HEAVY_WAITING} long reads are waiting; nothing was read, try again in a moment"
             )
-        left = asyncio.ensure_future(_wait_for_disconnect(receive))
-        try:
-            return await self._run(function, left, deadline)
-        finally:
-            left.cancel()
-
-    async def run_next(self, function: Callable[[], T]) -> T:
-        """Make the next piece of a response that has begun; it is never refused."""
-        return await self._run(function)
-
-    async def _run(
-        self,
-        function: Callable[[], T],
-        left: asyncio.Future[None] | None = None,
-        deadline: float | None = None,
-    ) -> T:
-        wanted = threading.Event()
-        wanted.set()
-        job = self._pool.submit(self._run_wanted, wanted, function)
+        unwanted, context = threading.Event(), Context()
+        context.run(READ_STOPPED.set, lambda: self._stopped or unwanted.is_set())
+        job = self._pool.submit(context.run, function)
         result = asyncio.wrap_future(job)
         self._unfinished += 1
         try:
-            if left is not None:
-                await _wait_for_result(job, result, left, deadline)
+            if receive is not None:
+                await _wait_for_result(job, result, receive, deadline)
             return await result
         finally:
             self._unfinished -= 1
-            wanted.clear()
+            unwanted.set()
             result.cancel()  # and the job with it, if it has not started
-
-    def _run_wanted(self, wanted: threading.Event, function: Callable[[], T]) -> T:
-        token = READ_STOPPED.set(lambda: self._stopped or not wanted.is_set())
-        try:
-            return function()
-        finally:
-            READ_STOPPED.reset(token)
 
     def close(self) -> None:
         """Stop what is read, drop what waits; blocks until the threads have ended."""
@@ -404,19 +372,23 @@ class HeavyReads:
 
 
 async def _wait_for_result(
-    job: Future[T], result: asyncio.Future[T], left: asyncio.Future[None], deadline: float | None
+    job: Future[T], result: asyncio.Future[T], receive: Receive, deadline: float | None
 ) -> None:
     """Wait until a job has ended; raise if its caller leaves, or if it does not start in time."""
     latest = time.monotonic() + _HEAVY_SECONDS  # to start
-    while not result.done():
-        until = deadline if job.running() else min(latest, deadline or latest)
-        rest = None if until is None else until - time.monotonic()
-        if rest is not None and rest <= 0.0:
-            raise DeadlinePassed("the read did not end before its deadline; it was dropped")
-        both: set[asyncio.Future[Any]] = {result, left}
-        await asyncio.wait(both, timeout=rest, return_when=asyncio.FIRST_COMPLETED)
-        if left.done() and not result.done():
-            raise ReadStopped("the caller has left; the read was dropped")
+    left = asyncio.ensure_future(_wait_for_disconnect(receive))
+    both: set[asyncio.Future[Any]] = {result, left}
+    try:
+        while not result.done():
+            until = deadline if job.running() else min(latest, deadline or latest)
+            rest = None if until is None else until - time.monotonic()
+            if rest is not None and rest <= 0.0:
+                raise DeadlinePassed("the read did not end before its deadline; it was dropped")
+            await asyncio.wait(both, timeout=rest, return_when=asyncio.FIRST_COMPLETED)
+            if left.done() and not result.done():
+                raise ReadStopped("the caller has left; the read was dropped")
+    finally:
+        left.cancel()
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:
@@ -458,7 +430,7 @@ class ChangeNotifier:
         self._committed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closed = False
-        self._shared: dict[Hashable, asyncio.Task[Any]] = {}
+        self._shared: dict[tuple[int, int], asyncio.Task[Any]] = {}
 
     def notify(self) -> None:
         """Check for new events now; call it on the event loop."""
@@ -494,7 +466,7 @@ class ChangeNotifier:
             if not self._watchers:
                 self._committed.set()  # ends the polling
 
-    async def share(self, key: Hashable, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def share(self, key: tuple[int, int], make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Return what is made once for all watchers, until the next event."""
         task = self._shared.get(key)
         if task is None:
@@ -520,9 +492,7 @@ class ChangeNotifier:
                     for watcher in self._watchers:
                         watcher.set()
                     await asyncio.sleep(min(_PAUSE * max(1.0, len(self._watchers) / _CROWD), _POLL))
-                try:
+                with suppress(TimeoutError):
                     await asyncio.wait_for(self._committed.wait(), _POLL)
-                except TimeoutError:
-                    continue
         finally:
             self._task = None

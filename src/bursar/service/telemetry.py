@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
@@ -26,7 +26,7 @@ from bursar.campaign.audit import load_verifications
 from bursar.campaign.config import Config
 from bursar.errors import InvalidInput, suggest
 from bursar.money import Coin
-from bursar.service.maintenance import load_invariant_data
+from bursar.service.maintenance import copy_sums
 from bursar.version import __version__
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class _MoneyCollector:
         def add(name: str, value: float, *labels: str) -> None:
             families[name].add_metric([row.name, *labels], value)
 
-        snapshots, commits = service.failed_snapshots(), service.failed_commits()
+        committers = service.committers()
         verified = load_verifications(service.store)
         for row in service.store.campaign_rows():
             add("budget_units", row.budget)
@@ -141,23 +141,26 @@ class _MoneyCollector:
             add("held_units", row.held)
             add("available_units", row.budget - row.spent - row.held)
             add("campaign_state", 1, row.state)
-            add("snapshot_failures", snapshots.get(row.name, 0))
-            add("failed_commits", commits.get(row.name, 0))
+            committer = committers.get(row.name)  # None if it is not open, and so never failed
+            add("snapshot_failures", 0 if committer is None else committer.failed_snapshots)
+            add("failed_commits", 0 if committer is None else committer.failed_commits)
             add("verified_timestamp_seconds", verified[row.name].at / 1e6)
             try:
                 coin = self._coin(row.name)
                 add("unit_size", float(coin.amount(1)), coin.currency)
                 if row.state == "closed" and row.held == 0:
                     continue  # it cannot change, so its log need not be read
-                [data] = service.campaign(row.name).execute_batch([load_invariant_data])
+                [result] = service.campaign(row.name).execute_batch([copy_sums])
             except Exception as error:  # a damaged ledger must not hide the others
                 _LOG.error("the metrics of %s are not complete: %r", row.name, error)
                 continue
-            if not isinstance(data, BaseException):
-                add("open_holds", data.open)
-                age = 0.0 if data.oldest is None else time.time() - data.oldest / 1e6
-                add("oldest_hold_seconds", max(0.0, age))
-                add("overrun_units", data.overrun)
+            if not isinstance(result, BaseException):
+                state, decisions = result
+                now = time.time()
+                add("open_holds", len(decisions))
+                oldest = min((one.ts / 1e6 for one in decisions), default=now)
+                add("oldest_hold_seconds", max(0.0, now - oldest))
+                add("overrun_units", state.overrun)
         return families.values()
 
     def _load_coin(self, name: str) -> Coin:
@@ -203,14 +206,10 @@ def configure_logging(level: str = "info", stream: TextIO | None = None) -> logg
 class JsonLogFormatter(logging.Formatter):
     """Formats records as lines of JSON; ``facts`` of a record become members of their own."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._second = -1, ""
-
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as one line of JSON."""
         line: dict[str, object] = {
-            "time": self._format_time(record.created),
+            "time": f"{_format_second(int(record.created))}.{int(record.created % 1 * 1000):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage() if record.args else record.msg,
@@ -226,13 +225,10 @@ class JsonLogFormatter(logging.Formatter):
             line["exception"] = self.formatException(record.exc_info)
         return scrub(_ENCODER.encode(line).decode())
 
-    def _format_time(self, seconds: float) -> str:
-        second, text = self._second
-        if second != int(seconds):
-            second = int(seconds)
-            text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-            self._second = second, text
-        return f"{text}.{int((seconds - second) * 1000):03d}Z"
+
+@lru_cache(maxsize=2)  # formatting a time takes longer than the rest of a line
+def _format_second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def scrub(text: str) -> str:

@@ -101,8 +101,8 @@ def _etag(body: dict[str, Any]) -> tuple[bytes, bytes]:
 
 
 @operation(
-    "PATCH", CAMPAIGN, "admin", schemas.CampaignBody, headers=("if_match_required",),
-    response_headers=("ETag",), codes=("unknown-arm", "stale-version", "precondition-required"),
+    "PATCH", CAMPAIGN, "admin", schemas.CampaignBody, response_headers=("ETag",),
+    codes=(*_ARM_CODES, "precondition-required"),
 )  # fmt: skip
 async def change_campaign(call: Call[schemas.ChangeRequest]) -> BytesResponse:
     """Change budget and caps together if the caller knows the newest version."""
@@ -117,7 +117,7 @@ async def change_campaign(call: Call[schemas.ChangeRequest]) -> BytesResponse:
 def _action(word: str) -> Callable[[H], H]:
     return operation(
         "POST", f"{CAMPAIGN}:{word}", "admin", schemas.CampaignBody,
-        codes=("stale-version", "not-active"), headers=("if_match",), response_headers=("ETag",),
+        codes=("stale-version", "not-active"), response_headers=("ETag",),
     )  # fmt: skip
 
 
@@ -149,10 +149,7 @@ async def reconcile_campaign(call: Call[schemas.ReconciliationRequest]) -> Bytes
     return await show_campaign(call)
 
 
-@operation(
-    "GET", f"{CAMPAIGN}/arms", "read", schemas.ArmPage, codes=LONG_READ,
-    headers=("request_timeout",),
-)  # fmt: skip
+@operation("GET", f"{CAMPAIGN}/arms", "read", schemas.ArmPage, codes=LONG_READ)
 async def list_arms(call: Call[None]) -> BytesResponse:
     """Return all arms with counts, money, means and intervals."""
     campaign = await call.open_campaign()
@@ -163,10 +160,7 @@ async def list_arms(call: Call[None]) -> BytesResponse:
     return BytesResponse(200, await call.service.run_heavy(call.request, load))
 
 
-@operation(
-    "POST", f"{CAMPAIGN}/arms", "admin", {201: schemas.ArmBody}, codes=_ARM_CODES,
-    headers=("if_match",),
-)  # fmt: skip
+@operation("POST", f"{CAMPAIGN}/arms", "admin", {201: schemas.ArmBody}, codes=_ARM_CODES)
 async def add_arm(call: Call[schemas.NewArmRequest]) -> BytesResponse:
     """Add an arm."""
     given = call.given
@@ -174,10 +168,7 @@ async def add_arm(call: Call[schemas.NewArmRequest]) -> BytesResponse:
     return await _arm_response(call, given.key, 201)
 
 
-@operation(
-    "PATCH", f"{CAMPAIGN}/arms/{{arm}}", "admin", schemas.ArmBody, codes=_ARM_CODES,
-    headers=("if_match",),
-)  # fmt: skip
+@operation("PATCH", f"{CAMPAIGN}/arms/{{arm}}", "admin", schemas.ArmBody, codes=_ARM_CODES)
 async def change_arm(call: Call[schemas.ArmChangeRequest]) -> BytesResponse:
     """Pause an arm, or let it be chosen again."""
     given, arm = call.given, call.request.path_params["arm"]
@@ -188,10 +179,7 @@ async def change_arm(call: Call[schemas.ArmChangeRequest]) -> BytesResponse:
     return await _arm_response(call, arm)
 
 
-@operation(
-    "DELETE", f"{CAMPAIGN}/arms/{{arm}}", "admin", schemas.ArmBody, codes=_ARM_CODES,
-    headers=("if_match",),
-)  # fmt: skip
+@operation("DELETE", f"{CAMPAIGN}/arms/{{arm}}", "admin", schemas.ArmBody, codes=_ARM_CODES)
 async def retire_arm(call: Call[schemas.AuthorQuery]) -> BytesResponse:
     """Never choose an arm again; repeating the call changes nothing."""
     arm: str = call.request.path_params["arm"]

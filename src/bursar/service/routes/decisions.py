@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bursar.campaign import Campaign, Decision, commands
+from bursar.campaign import Decision, commands
 from bursar.campaign.ask_options import make_ask_options
 from bursar.campaign.events import GRANTS
 from bursar.campaign.transaction import Transaction
@@ -20,7 +21,7 @@ from bursar.service.auth import require
 from bursar.service.operation import CAMPAIGN, LONG_READ, Call, H, camel_case, operation
 from bursar.service.requests import check_id, header, only_campaign, request_deadline
 from bursar.service.responses import JSON, BytesResponse, encode, json_response, problem_body
-from bursar.service.routes.events import PAGE_BYTES, find_events, page_response
+from bursar.service.routes.events import page_response
 
 if TYPE_CHECKING:
     from bursar.service.service import Service
@@ -38,7 +39,7 @@ _GRANT = schemas.DecisionBody | schemas.DecisionPage
 
 @operation(
     "POST", f"{CAMPAIGN}/decisions", "ask", {201: _GRANT, 200: _GRANT}, codes=_ASK_CODES,
-    headers=("idempotency_key", "request_timeout"), response_headers=("Idempotency-Replayed",),
+    response_headers=("Idempotency-Replayed",),
 )  # fmt: skip
 async def ask(call: Call[schemas.AskRequest]) -> BytesResponse:
     """Ask which arm to play, or for n decisions at once; their money is held."""
@@ -119,7 +120,7 @@ def _decision_operation(
 def _outcome_operation(action: str, scope: str) -> Callable[[H], H]:
     return _decision_operation(
         "POST", f"/{action}", scope, schemas.DecisionBody,
-        headers=("request_timeout",), response_headers=("Idempotency-Replayed",),
+        response_headers=("Idempotency-Replayed",),
         codes=("decision-unknown", "outcome-conflict", *_QUEUED),
     )  # fmt: skip
 
@@ -189,9 +190,8 @@ async def _submit(call: Call[Any], command: Any, kind: str) -> BytesResponse:
 
 
 @_decision_operation(
-    "GET", "", "read", schemas.ExplainedDecision, headers=("request_timeout",),
-    codes=("decision-unknown", *LONG_READ),
-)  # fmt: skip
+    "GET", "", "read", schemas.ExplainedDecision, codes=("decision-unknown", *LONG_READ)
+)
 async def show_decision(call: Call[schemas.WhyQuery]) -> BytesResponse:
     """Return a decision as it stands and, if wanted, why it was made."""
     service, campaign = call.service, await call.open_campaign()
@@ -211,10 +211,7 @@ async def show_decision(call: Call[schemas.WhyQuery]) -> BytesResponse:
     return BytesResponse(200, await service.run_in_thread(look))
 
 
-@operation(
-    "POST", "/v1/outcomes:batch", "tell", schemas.BatchResults, codes=_QUEUED,
-    headers=("request_timeout",),
-)  # fmt: skip
+@operation("POST", "/v1/outcomes:batch", "tell", schemas.BatchResults, codes=_QUEUED)
 async def tell_many(call: Call[schemas.OutcomesRequest]) -> BytesResponse:
     """Record many outcomes; each succeeds or fails alone, in one commit for each campaign."""
     service, given = call.service, call.given.outcomes
@@ -235,44 +232,28 @@ async def tell_many(call: Call[schemas.OutcomesRequest]) -> BytesResponse:
     return _batch_response(call, results, "settled")
 
 
-@operation(
-    "GET", f"{CAMPAIGN}/decisions", "read", schemas.DecisionPage, codes=LONG_READ,
-    headers=("request_timeout",),
-)  # fmt: skip
+@operation("GET", f"{CAMPAIGN}/decisions", "read", schemas.DecisionPage, codes=LONG_READ)
 async def list_decisions(call: Call[schemas.DecisionQuery]) -> BytesResponse:
     """Return a page of decisions, oldest first; open ones only if wanted."""
-    campaign, given, service = await call.open_campaign(), call.given, call.service
-    of = campaign, given.after, given.limit
-    if given.open == "true":
-        found, last = await service.run_in_thread(_find_open, *of)
-    else:
-        found, last = await service.run_heavy(call.request, _find_all, *of)
-    return page_response(b"decisions", found, last)
+    campaign, after = await call.open_campaign(), call.given.after
+
+    def find_open() -> list[Decision]:
+        return [one for one in campaign.holds() if one.seq > after]
+
+    def encode_decision(one: Decision) -> bytes:
+        return encode(schemas.decision_body(campaign.name, one))
+
+    def encode_grant(event: Event) -> bytes:
+        is_grant = event.kind in GRANTS
+        return encode_decision(campaign.decision(event.decision)) if is_grant else b""
+
+    if call.given.open == "true":
+        return await page_response(call, b"decisions", find_open, encode_decision, heavy=False)
+    events = partial(campaign.events, after)
+    return await page_response(call, b"decisions", events, encode_grant, heavy=True)
 
 
-def _find_open(campaign: Campaign, after: int, limit: int) -> tuple[list[bytes], int | None]:
-    later = [one for one in campaign.holds() if one.seq > after]
-    found: list[bytes] = []
-    last, size = after, 0
-    for one in later:
-        if len(found) == limit or size >= PAGE_BYTES:
-            return found, last
-        found.append(encode(schemas.decision_body(campaign.name, one)))
-        last, size = one.seq, size + len(found[-1])
-    return found, None
-
-
-def _find_all(campaign: Campaign, after: int, limit: int) -> tuple[list[bytes], int | None]:
-    def encode_decision(grant: Event) -> bytes:
-        return encode(schemas.decision_body(campaign.name, campaign.decision(grant.decision)))
-
-    return find_events(campaign, after, limit, GRANTS, encode_decision)
-
-
-@operation(
-    "POST", f"{CAMPAIGN}/decisions:void", "admin", schemas.BatchResults, codes=_QUEUED,
-    headers=("request_timeout",),
-)  # fmt: skip
+@operation("POST", f"{CAMPAIGN}/decisions:void", "admin", schemas.BatchResults, codes=_QUEUED)
 async def void_many(call: Call[schemas.VoidManyRequest]) -> BytesResponse:
     """Release the holds of many decisions: of those given, or of all that are older than given."""
     given, by = call.given, call.key.author(call.given.by)

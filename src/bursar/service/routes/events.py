@@ -5,14 +5,14 @@ Events are sent as they are in the log: times in µs since 1970, money in units.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from starlette.responses import StreamingResponse
 
-from bursar.campaign import Campaign
+from bursar.campaign import Campaign, Decision
 from bursar.campaign.events import AUDITED
 from bursar.campaign.export import STREAM_FORMATS, stream_events
 from bursar.ledger import Event
@@ -21,10 +21,12 @@ from bursar.service.auth import request_session
 from bursar.service.operation import CAMPAIGN, LONG_READ, Call, H, operation
 from bursar.service.responses import BytesResponse, encode, json_response
 
+Item = TypeVar("Item", Event, Decision)
+
 _MEDIA = ("application/jsonl", "text/csv", "application/vnd.apache.parquet")  # of exports
 _MOST = 100_000  # events that one call reads at most
 _SMALL = 1000  # events of a page that needs no place among heavy reads
-PAGE_BYTES = 4 << 20  # of JSON, after which a page ends
+_PAGE_BYTES = 4 << 20  # of JSON, after which a page ends
 _PIECE = 500  # events that a stream reads at a time
 _PIECE_BYTES = 1 << 20  # after which a piece of a stream ends
 _STREAM_HEADERS = {
@@ -36,10 +38,7 @@ _STREAM_HEADERS = {
 
 def _read_operation(path: str, scope: str, gives: Any, *codes: str) -> Callable[[H], H]:
     """Declare an operation that may read much of the log."""
-    return operation(
-        "GET", CAMPAIGN + path, scope, gives, codes=(*LONG_READ, *codes),
-        headers=("request_timeout",),
-    )  # fmt: skip
+    return operation("GET", CAMPAIGN + path, scope, gives, codes=(*LONG_READ, *codes))
 
 
 @_read_operation("/events", "read", schemas.EventPage)
@@ -55,42 +54,48 @@ async def audit(call: Call[schemas.AuditQuery]) -> BytesResponse:
 
 
 async def _event_page(call: Call[Any], kinds: Collection[str]) -> BytesResponse:
-    campaign, given, service = await call.open_campaign(), call.given, call.service
-    find = partial(find_events, campaign, given.after, given.limit, kinds, encode)
-    if kinds or given.limit > _SMALL:
-        found, last = await service.run_heavy(call.request, find)
-    else:
-        found, last = await service.run_in_thread(find)
-    return page_response(b"events", found, last)
+    campaign, given = await call.open_campaign(), call.given
+
+    def encode_event(event: Event) -> bytes:
+        return encode(event) if not kinds or event.kind in kinds else b""
+
+    is_heavy = bool(kinds) or given.limit > _SMALL
+    events = partial(campaign.events, given.after)
+    return await page_response(call, b"events", events, encode_event, heavy=is_heavy)
 
 
-def find_events(
-    campaign: Campaign,
-    after: int,
-    limit: int,
-    kinds: Collection[str],
-    encode: Callable[[Event], bytes],
-) -> tuple[list[bytes], int | None]:
-    """Return events after a number, encoded, and the number to continue after, or None at the end.
+async def page_response(
+    call: Call[Any],
+    name: bytes,
+    read: Callable[[], Iterable[Item]],
+    encode_item: Callable[[Item], bytes],
+    *,
+    heavy: bool,
+) -> BytesResponse:
+    """Return a page of events or decisions, with the number to continue after.
 
-    Each is encoded when it is read, since decoded events can take 20 times as much memory.
+    One that is encoded as ``b""`` is left out. Each is encoded when it is read, since decoded
+    events can take 20 times as much memory.
     """
-    found: list[bytes] = []
-    last, size = after, 0
-    for count, event in enumerate(campaign.events(after)):
-        if len(found) == limit or count == _MOST or size >= PAGE_BYTES:
-            return found, last
-        last = event.seq
-        if not kinds or event.kind in kinds:
-            found.append(encode(event))
-            size += len(found[-1])
-    return found, None
+    limit, after = call.given.limit, call.given.after
 
+    def make_page() -> bytes:
+        found: list[bytes] = []
+        last, size = after, 0
+        for count, item in enumerate(read()):
+            if len(found) == limit or count == _MOST or size >= _PAGE_BYTES:
+                break
+            last = item.seq
+            if text := encode_item(item):
+                found.append(text)
+                size += len(text)
+        else:
+            last = None
+        return b'{"%b":[%b],"next":%b}' % (name, b",".join(found), encode(last))
 
-def page_response(name: bytes, items: list[bytes], last: int | None) -> BytesResponse:
-    """Return a page of encoded items with the number to continue after."""
-    body = b'{"%b":[%b],"next":%b}' % (name, b",".join(items), encode(last))
-    return BytesResponse(200, body)
+    if heavy:
+        return BytesResponse(200, await call.service.run_heavy(call.request, make_page))
+    return BytesResponse(200, await call.service.run_in_thread(make_page))
 
 
 @operation("GET", f"{CAMPAIGN}/events/stream", "read", "text/event-stream", name="streamEvents")
@@ -143,15 +148,11 @@ def _load_piece(campaign: Campaign, after: int, newest: int) -> StreamPiece:
     for event in campaign.events(after):
         if event.seq > newest or len(found) == _PIECE or size >= _PIECE_BYTES:
             break
-        found.append((event.kind, _format_event(event)))
+        # JSON has no line breaks, so one line of data is enough
+        head = b"id: %d\nevent: %s\ndata: " % (event.seq, event.kind.encode())
+        found.append((event.kind, head + encode(event) + b"\n\n"))
         last, size = event.seq, size + len(found[-1][1])
     return StreamPiece(found, b"".join(text for _, text in found), last)
-
-
-def _format_event(event: Event) -> bytes:
-    # JSON has no line breaks, so one line of data is enough
-    body = encode(event)
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.kind.encode(), body)
 
 
 @_read_operation("/forecast", "read", schemas.ForecastBody)

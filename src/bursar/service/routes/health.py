@@ -32,7 +32,7 @@ async def readyz(call: Call[None]) -> BytesResponse:
     if service.stopping:
         raise HTTPProblem("stopping", "the service is stopping; use another one")
     await service.check_writable()
-    failing = sum(count >= _PERSISTENT for count in service.failed_commits().values())
+    failing = sum(one.failed_commits >= _PERSISTENT for one in service.committers().values())
     if failing:
         # one campaign must not take all others out of a load balancer; metrics have its name
         return json_response({"status": "degraded", "failing": str(failing)})
