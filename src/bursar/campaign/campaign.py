@@ -6,23 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 from bursar.campaign import commands
 from bursar.campaign import events as kinds
-from bursar.campaign.ask_options import make_ask_options
+from bursar.campaign.ask_options import ANY, AskKeywords, make_ask_options
 from bursar.campaign.audit import Verification, save_verification, verify_campaign
 from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
 from bursar.campaign.config import DEFAULT_POLICY, Config
 from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
 from bursar.campaign.decision import Decision, DecisionBlock, html_table, make_decision
 from bursar.campaign.explanation import Explanation, explain_decision
-from bursar.campaign.forecast import (
-    Forecast,
-    ForecastModel,
-    make_forecast,
-    read_recent_events,
-)
+from bursar.campaign.forecast import Forecast, ForecastModel, make_forecast, read_recent_events
 from bursar.campaign.records import OPEN
 from bursar.campaign.state import State, encode_snapshot
 from bursar.campaign.tokens import Grant, TokenSigner
@@ -139,33 +134,13 @@ class Campaign:
     # asking
 
     @overload
-    def ask(
-        self,
-        *,
-        id: str | None = None,
-        among: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        context: dict[str, Any] | None = None,
-    ) -> Decision: ...
+    def ask(self, *, id: str | None = None, **options: Unpack[AskKeywords]) -> Decision: ...
 
     @overload
-    def ask(
-        self,
-        n: int,
-        *,
-        among: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        context: dict[str, Any] | None = None,
-    ) -> list[Decision]: ...
+    def ask(self, n: int, **options: Unpack[AskKeywords]) -> list[Decision]: ...
 
     def ask(
-        self,
-        n: int | None = None,
-        *,
-        id: str | None = None,
-        among: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        context: dict[str, Any] | None = None,
+        self, n: int | None = None, *, id: str | None = None, **options: Unpack[AskKeywords]
     ) -> Decision | list[Decision]:
         """Return the arm to play next and hold its cost; raise BudgetExhausted if no arm fits.
 
@@ -180,12 +155,12 @@ class Campaign:
         context : dict, optional
             What to record with the decision: plain data of at most 16 KiB.
         """
-        options = make_ask_options(among, exclude, context)
+        wanted = make_ask_options(**options) if options else ANY
         if n is None:
-            return self.committer.execute(commands.ask_command(id, options))
+            return self.committer.execute(commands.ask_command(id, wanted))
         if id is not None:
             raise InvalidInput("give n or id, not both: a batch has an id for each decision")
-        return self.execute(commands.ask_many_command(n, options))
+        return self.execute(commands.ask_many_command(n, wanted))
 
     @contextmanager
     def decide(self, **options: Any) -> Iterator[DecisionBlock]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from functools import cache
 from html import escape
@@ -16,6 +16,7 @@ import numpy as np
 
 from bursar.campaign.audit import PastAsk, among_of, replay_ask, state_before
 from bursar.campaign.learner import CampaignLearner
+from bursar.campaign.records import to_datetime
 from bursar.campaign.state import State
 from bursar.campaign.views import ArmView, CampaignView, make_arm_views
 from bursar.formatting import format_number, format_percent, join_words, pluralize
@@ -151,7 +152,7 @@ def explain_decision(store: Store, name: str, decision: str) -> Explanation:
         arm=options[asked.body["arm"]].key,
         seq=asked.seq,
         seed=config.seed,
-        at=datetime.fromtimestamp(asked.ts / 1e6, UTC),
+        at=to_datetime(asked.ts),
         policy=config.policy,
         how=how,
         hold=config.coin.amount(asked.body["hold"]),
@@ -205,12 +206,12 @@ def _find_status(
         return arm.state, f"was {arm.state}"
     if among is not None and arm.key not in among:
         return "excluded", "was not asked for"
-    hold, room = state.hold_of(number), arm.money.room()
-    if room is not None and hold > room and room <= left:
-        left, source = room, " of its cap"
-    if hold <= left:
+    hold, within_cap = state.hold_of(number), arm.money.within(left)
+    if hold <= within_cap:
         return "open", ""
-    needs, rest = coin.format(hold), coin.format(max(left, 0))
+    if arm.money.within(math.inf) <= left:
+        source = " of its cap"
+    needs, rest = coin.format(hold), coin.format(max(within_cap, 0))
     return "unaffordable", f"needs {needs} and {rest} was left{source}"
 
 

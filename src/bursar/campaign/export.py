@@ -11,7 +11,6 @@ import io
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -23,7 +22,7 @@ from bursar.campaign.audit import among_of
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.events import ASKED, GRANTS, RELEASED, VOIDED
 from bursar.campaign.holds import affordable
-from bursar.campaign.records import OPEN, DecisionRecord, make_record
+from bursar.campaign.records import OPEN, DecisionRecord, make_record, to_datetime
 from bursar.campaign.state import State
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
@@ -111,7 +110,7 @@ def _decision_row(state: State, decision: DecisionRecord, available: list[str]) 
         "cost": None if decision.money in _NOTHING_SPENT else amount(decision.charged),
         "reward": decision.reward,
         "decision": decision.id,
-        "time": datetime.fromtimestamp(decision.ts / 1e6, UTC),
+        "time": to_datetime(decision.ts),
         "available": available,
         "hold": amount(decision.hold),
         "money": decision.money,

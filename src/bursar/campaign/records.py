@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from bursar.campaign import events as kinds
 from bursar.ledger import Event
@@ -22,11 +23,17 @@ OPEN = ("held", "confirmed")
 """States of the money of a decision in which its hold still counts."""
 
 _DAY = 86_400_000_000  # µs
+_Room = TypeVar("_Room", int, float)
 
 
 def day_of(ts: int) -> int:
     """Return the day of a time, counted from 1970 in UTC: days neither skip nor repeat an hour."""
     return ts // _DAY
+
+
+def to_datetime(ts: float) -> datetime:
+    """Return a time in µs since 1970 as a date."""
+    return datetime.fromtimestamp(ts / 1e6, UTC)
 
 
 class Balance(Struct, gc=False):
@@ -36,12 +43,8 @@ class Balance(Struct, gc=False):
     spent: int = 0
     held: int = 0
 
-    def room(self) -> int | None:
-        """Return what is left, or None if there is no cap."""
-        return None if self.cap is None else self.cap - self.spent - self.held
-
-    def within(self, room: int) -> int:
-        """Return what is left of this cap and of a wider one."""
+    def within(self, room: _Room) -> _Room:
+        """Return what is left of this cap and of a wider one, which may be infinite."""
         return room if self.cap is None else min(room, self.cap - self.spent - self.held)
 
 
@@ -202,15 +205,8 @@ class ArmChange:
 
 def changes_of(arm: Arm) -> tuple[ArmChange, ...]:
     """Return the newest change of an arm's cost and of its reward, the latest one first."""
+    newest_first = sorted(map(asdict, arm.changed.values()), key=lambda one: -one["seq"])
     return tuple(
-        ArmChange(
-            what=one.what,
-            before=one.before,
-            after=one.after,
-            outcomes=one.newer,
-            at=datetime.fromtimestamp(one.ts / 1e6, UTC),
-            seq=one.seq,
-            reset=one.reset,
-        )
-        for one in sorted(arm.changed.values(), key=lambda one: -one.seq)
+        ArmChange(outcomes=one.pop("newer"), at=to_datetime(one.pop("ts")), **one)
+        for one in newest_first
     )
