@@ -137,7 +137,13 @@ def tell_command(
             return make_decision(state, record, True)
         news: dict[str, Any] = {}
         if units is not None and units != record.cost:
-            _check_first_cost(state, record, units)
+            if record.cost is not None:
+                raise OutcomeConflict(
+                    f"the cost of {record.id!r} is already recorded as"
+                    f" {config.coin.format(record.cost)}; a correction can change it"
+                )
+            if units > record.hold:
+                check_sum(state, units)
             news["cost"] = units
         if number is not None:
             if record.rewarded == "pending" and now <= record.due:
@@ -172,16 +178,6 @@ def _append_outcome(
             reason = f"{arm.overruns} costs above their hold"
             transaction.append_event(ARM_PAUSED, {"key": arm.key, "reason": reason})
     return record
-
-
-def _check_first_cost(state: State, record: DecisionRecord, cost: int) -> None:
-    if record.cost is not None:
-        raise OutcomeConflict(
-            f"the cost of {record.id!r} is already recorded as"
-            f" {state.config.coin.format(record.cost)}; a correction can change it"
-        )
-    if cost > record.hold:
-        check_sum(state, cost)
 
 
 def check_sum(state: State, more: int) -> None:

@@ -242,7 +242,17 @@ class Committer:
         results: list[Any] = []
         try:
             with self.store.open_writer(self.name) as writer:
-                transaction = self._begin(writer)
+                state = self._state
+                if (
+                    state is None
+                    or state.seq != writer.seq
+                    or self._generation != writer.generation
+                ):
+                    state = self._catch_up(writer)
+                wall = self.clock.wall()
+                if wall < state.ts:  # it was set back, or another host is ahead
+                    self._is_steady(wall)
+                transaction = Transaction(state, writer, wall, self._is_steady)
                 for command in commands:
                     try:
                         results.append(command(transaction))
@@ -251,8 +261,7 @@ class Committer:
                             raise  # nothing of this commit may stand
                         results.append(error)  # events before it, such as a lapsed hold, stand
                 if transaction.events:
-                    totals = transaction.state.summary(transaction.granted)
-                    writer.append(transaction.events, totals)
+                    writer.append(transaction.events, state.summary(transaction.granted))
         except BaseException as error:
             # what was not committed did not happen: read the state from the store next time
             self._state = None
@@ -261,19 +270,9 @@ class Committer:
                 raise
             return [self._failure(error)] * len(commands)
         self.failed_commits = 0
-        state = transaction.state
         if transaction.events and state.seq - self._snapshot_at >= SNAPSHOT_EVERY:
             self._save_snapshot(state)
         return results
-
-    def _begin(self, writer: LogWriter) -> Transaction:
-        state = self._state
-        if state is None or state.seq != writer.seq or self._generation != writer.generation:
-            state = self._catch_up(writer)
-        wall = self.clock.wall()
-        if wall < state.ts:  # it was set back, or another host is ahead
-            self._is_steady(wall)
-        return Transaction(state, writer, wall, self._is_steady)
 
     def _save_snapshot(self, state: State) -> None:
         """Save the state in a transaction of its own: what was committed stays committed."""

@@ -25,15 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.arrays import Floats
+from bursar.campaign.decision import to_datetime
 from bursar.campaign.events import ASKED, RELEASED, VOIDED
-from bursar.campaign.records import (
-    OPEN,
-    ArmChange,
-    DecisionRecord,
-    changes_of,
-    make_record,
-    to_datetime,
-)
+from bursar.campaign.records import OPEN, ArmChange, DecisionRecord, changes_of, make_record
 from bursar.campaign.transaction import Transaction
 from bursar.campaign.views import CampaignView, Column, Statistics
 from bursar.errors import InvalidInput

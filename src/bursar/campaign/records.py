@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from bursar.campaign import events as kinds
+from bursar.campaign.decision import to_datetime
 from bursar.ledger import Event
 
 OPEN = ("held", "confirmed")
@@ -29,11 +30,6 @@ _Room = TypeVar("_Room", int, float)
 def day_of(ts: int) -> int:
     """Return the day of a time, counted from 1970 in UTC: days neither skip nor repeat an hour."""
     return ts // _DAY
-
-
-def to_datetime(ts: float) -> datetime:
-    """Return a time in µs since 1970 as a date."""
-    return datetime.fromtimestamp(ts / 1e6, UTC)
 
 
 class Balance(Struct, gc=False):

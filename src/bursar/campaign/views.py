@@ -14,7 +14,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from bursar.arrays import Floats
-from bursar.campaign.records import OPEN, ArmChange, changes_of, to_datetime
+from bursar.campaign.decision import to_datetime
+from bursar.campaign.records import OPEN, ArmChange, changes_of
 from bursar.campaign.state import State
 from bursar.estimate import Estimate
 from bursar.formatting import format_money, format_number, pluralize, to_plain
