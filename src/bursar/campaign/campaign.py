@@ -311,9 +311,8 @@ class Campaign:
 
         def command(transaction: Transaction) -> list[Decision]:
             state = transaction.state
-            found = [one for one in state.decisions.values() if one.money in OPEN]
-            found.sort(key=lambda one: one.seq)
-            return [make_decision(state, one, replayed=False) for one in found]
+            oldest_first = sorted(state.decisions.values(), key=lambda one: one.seq)
+            return [make_decision(state, one, False) for one in oldest_first if one.money in OPEN]
 
         return self.execute(command)
 

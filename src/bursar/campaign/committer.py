@@ -176,27 +176,26 @@ class Committer:
         return batch
 
     def _work(self) -> None:
-        while self._worker_has_work():
+        while self._wait_for_commands():
             # SystemExit and the like were reported to the callers; the worker goes on
             with self._lock, suppress(BaseException):
                 self._commit(self._take())
 
-    def _worker_has_work(self) -> bool:
-        """Wait for commands; return False when the worker should end."""
+    def _wait_for_commands(self) -> bool:
+        """Return whether there are any; if not, the worker ends."""
         with self._gate:
-            settled = False
-            while not len(self):
-                self._worker_waits = not self._closed
-                seconds = IDLE_SECONDS if settled else min(_SETTLE_SECONDS, IDLE_SECONDS)
-                if (not self._closed and self._gate.wait(seconds)) or len(self):
-                    continue
-                if self._closed or settled:
-                    self._worker_waits, self._worker = False, None
-                    return False
-                settled = True
+            if not self._gate.wait_for(self._stop_waiting, min(_SETTLE_SECONDS, IDLE_SECONDS)):
                 self._settle()
+                self._gate.wait_for(self._stop_waiting, IDLE_SECONDS)
             self._worker_waits = False
-            return True
+            if not len(self):
+                self._worker = None
+            return self._worker is not None
+
+    def _stop_waiting(self) -> bool:
+        """Return whether the worker is needed; if not, the next submission wakes it."""
+        self._worker_waits = not (self._closed or len(self))
+        return not self._worker_waits
 
     def _settle(self) -> None:
         """Let the store settle, without the gate: commands may be submitted meanwhile."""
@@ -215,15 +214,9 @@ class Committer:
 
     def _commit(self, batch: list[PendingCommand]) -> None:
         """Run commands of the queue and commit their events; only with the lock."""
-        start = time.monotonic()
-        live, results = [], []
-        for one in batch:
-            if one.deadline is None or one.deadline > start:
-                live.append(one)
-            else:
-                one.result = DeadlinePassed(
-                    "the call was still queued at its deadline; it was not run"
-                )
+        start, results = time.monotonic(), []
+        live = [one for one in batch if one.deadline is None or one.deadline > start]
+        late = DeadlinePassed("the call was still queued at its deadline; it was not run")
         try:
             if live:
                 results = self._run([one.command for one in live])
@@ -231,10 +224,10 @@ class Committer:
             results = [self._failure(error)] * len(live)
             raise
         finally:
+            for one in batch:
+                one.result, one.done = late, True
             for one, result in zip(live, results, strict=True):
                 one.result = result
-            for one in batch:
-                one.done = True
             _notify(self.name, batch, len(live), time.monotonic() - start)
 
     def _run(self, commands: Sequence[Command[Any]]) -> list[Any]:
@@ -441,10 +434,10 @@ class TrustedClock:
         self._boot: str = getattr(clock, "boot", str)()
         self._step = 0
         self._asked = 0  # when the store was asked last
-        now = clock.wall() - clock.steady()
-        if self._boot:
-            store.insert_record("clock", self._boot, str(now).encode())  # unless there is one
-        self._offset = self._load_offset(now)
+        self._offset = clock.wall() - clock.steady()
+        if self._boot:  # unless there is one
+            store.insert_record("clock", self._boot, str(self._offset).encode())
+        self._load_offset()
 
     def trust(self) -> None:
         """Take the time of day as it is now for right."""
@@ -458,7 +451,7 @@ class TrustedClock:
         step = wall - steady - self._offset
         if abs(step) > _STEP and abs(steady - self._asked) > _SECOND:
             self._asked = steady
-            self._offset = self._load_offset(self._offset)  # another process may have trusted it
+            self._load_offset()  # another process may have trusted it
             step = wall - steady - self._offset
         if abs(step) <= _STEP:
             self._step = 0
@@ -471,8 +464,7 @@ class TrustedClock:
             self._step = step
         return False
 
-    def _load_offset(self, default: int) -> int:
+    def _load_offset(self) -> None:
         kept = self._store.records("clock").get(self._boot) if self._boot else None
         with suppress(TypeError, ValueError):  # there is none, or it is damaged
-            return int(kept)  # type: ignore[arg-type]  # None is a TypeError
-        return default
+            self._offset = int(kept)  # type: ignore[arg-type]  # None is a TypeError

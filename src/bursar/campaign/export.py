@@ -219,7 +219,7 @@ def _write_parquet(path: Path, schema: Any, rows: Iterable[Row]) -> None:
     with parquet.ParquetWriter(path, schema) as writer:
         for group in _split_rows(rows):
             columns = [list(column) for column in zip(*group, strict=True)]
-            writer.write_table(pa.table(dict(zip(schema.names, columns, strict=True)), schema))
+            writer.write_table(pa.table(columns, schema=schema))
 
 
 def _split_rows(rows: Iterable[Row]) -> Iterator[list[Row]]:

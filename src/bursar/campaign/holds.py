@@ -46,8 +46,9 @@ def ask(
     if state.stored != "active" or len(state.decisions) >= state.config.max_open:
         raise _not_ready(state)
     ts = now if now > state.ts else state.ts + 1
-    wanted = None if options.fingerprint == "*" else _find_arms(transaction, options)
-    allowed, constrained = affordable(state, wanted, ts)
+    allowed, constrained = None, False
+    if options.fingerprint != "*" or not state.all_fit():
+        allowed, constrained = affordable(state, _find_arms(transaction, options), ts)
     began = monotonic_ns()
     arm, propensity, failure = _choose(state, allowed)
     taken = monotonic_ns() - began

@@ -90,9 +90,19 @@ class State:
         """The stored state; if that is active: active, overdrawn or exhausted."""
         if self.stored != "active":
             return self.stored
-        if self.available < 0:
+        left = self.available
+        if left < 0:
             return "overdrawn"
-        return "active" if self._some_arm_fits() else "exhausted"
+        # whether some arm fits today, or on a day whose cap is not used up
+        fits = (
+            self._cheapest <= left
+            if self._plain
+            else any(
+                arm.state == "active" and self.hold_of(number) <= arm.money.within(left)
+                for number, arm in enumerate(self.arms)
+            )
+        )
+        return "active" if fits else "exhausted"
 
     def hold_of(self, number: int) -> int:
         """Return what an ask of an arm reserves; at least one unit, so that no ask is free."""
@@ -106,15 +116,6 @@ class State:
         """Return the cap of the day of a time, and what was spent and is held of it."""
         today = self.days.get(day_of(ts)) or Balance()
         return Balance(self.day_cap, today.spent, today.held)
-
-    def _some_arm_fits(self) -> bool:
-        """Return whether some arm fits today, or on a day whose cap is not used up."""
-        if self._plain:
-            return self._cheapest <= self.available
-        return any(
-            arm.state == "active" and self.hold_of(number) <= arm.money.within(self.available)
-            for number, arm in enumerate(self.arms)
-        )
 
     def all_fit(self) -> bool:
         """Return whether every arm may be chosen and fits: the usual case, and quick to know."""
@@ -203,7 +204,11 @@ class State:
             news = REWARD if record.rewarded == "observed" else 0
             if "cost" in body:
                 news += COST
-        waited = record.done and self.decisions.pop(record.id, None) is not None
+        waited = (
+            record.rewarded != "pending"
+            and record.money not in OPEN
+            and self.decisions.pop(record.id, None) is not None
+        )
         cost = (record.cost or 0) / self._unit
         if record.learned == event.seq:
             learner.learn(record.arm, record.reward or 0.0, cost, event.seq, waited, news)
@@ -235,7 +240,7 @@ class State:
         record = self.decisions[event.decision]
         self._charge(record, body.get("charge", 0))
         record.apply(event)
-        if record.done:
+        if record.rewarded != "pending":
             del self.decisions[record.id]
             self.learner.remove_waiting(record.arm)
 
@@ -409,13 +414,9 @@ def _wrap_large(value: Any) -> Any:
     return value
 
 
-def _unwrap_large(code: int, digits: memoryview) -> int:
-    return int(bytes(digits))
-
-
 def decode_snapshot(content: bytes) -> State | None:
     """Return the state of a snapshot; None if another version of bursar wrote it."""
-    data = msgspec.msgpack.decode(content, ext_hook=_unwrap_large)
+    data = msgspec.msgpack.decode(content, ext_hook=lambda _, digits: int(bytes(digits)))
     if data["v"] != VERSION:
         return None
     body = {"name": data["name"], "config": data["config"], "budget": 0, "arms": [], "caps": {}}
