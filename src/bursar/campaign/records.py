@@ -95,6 +95,11 @@ class DecisionRecord(Struct, gc=False):
     learned: int = 0  # number of the event at which it was learned from
     reports: dict[str, str] = {}
 
+    @property
+    def done(self) -> bool:
+        """Whether no more events are expected."""
+        return self.rewarded != "pending" and self.money not in OPEN
+
     def apply(self, event: Event, reset: int = 0) -> None:
         """Take a later event of this decision into account.
 

@@ -240,7 +240,7 @@ class State:
         record = self.decisions[event.decision]
         self._charge(record, body.get("charge", 0))
         record.apply(event)
-        if record.rewarded != "pending":
+        if record.done:
             del self.decisions[record.id]
             self.learner.remove_waiting(record.arm)
 
