@@ -24,7 +24,7 @@ from msgspec import Struct
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, CorruptLedger, Overloaded, StorageUnavailable
-from bursar.ledger import Event, LogWriter, Store
+from bursar.ledger import LogWriter, Store
 from bursar.ledger.chain import check_chain
 
 if TYPE_CHECKING:
@@ -308,7 +308,15 @@ class Committer:
                         f"event {state.seq + 1} of {self.name!r} is missing, the next is"
                         f" {event.seq}; restore a backup"
                     )
-                _apply(state, event)
+                try:
+                    state.apply(event)
+                except BursarError:
+                    raise
+                except Exception as error:
+                    raise CorruptLedger(
+                        f"event {event.seq} of {self.name!r} makes no sense ({error!r});"
+                        " restore a backup"
+                    ) from error
         self._state = state
         return state
 
@@ -341,18 +349,6 @@ def _find_culprit(state: State, error: Exception) -> str:
         except Exception:
             return f", in decision {record.id!r}"
     return ""
-
-
-def _apply(state: State, event: Event) -> None:
-    """Take an event into account that was read from a log, which may be damaged."""
-    try:
-        state.apply(event)
-    except BursarError:
-        raise
-    except Exception as error:
-        raise CorruptLedger(
-            f"event {event.seq} of {state.name!r} makes no sense ({error!r}); restore a backup"
-        ) from error
 
 
 def _notify(name: str, batch: list[PendingCommand], commands: int, seconds: float) -> None:
