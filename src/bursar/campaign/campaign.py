@@ -10,7 +10,7 @@ from typing import Any, Unpack, overload
 
 from bursar.campaign import commands
 from bursar.campaign import events as kinds
-from bursar.campaign.ask_options import ANY, AskKeywords, make_ask_options
+from bursar.campaign.ask_options import AskKeywords, make_ask_options
 from bursar.campaign.audit import Verification, save_verification, verify_campaign
 from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
 from bursar.campaign.config import DEFAULT_POLICY, Config
@@ -140,7 +140,13 @@ class Campaign:
     def ask(self, n: int, **options: Unpack[AskKeywords]) -> list[Decision]: ...
 
     def ask(
-        self, n: int | None = None, *, id: str | None = None, **options: Unpack[AskKeywords]
+        self,
+        n: int | None = None,
+        *,
+        id: str | None = None,
+        among: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        context: dict[str, Any] | None = None,
     ) -> Decision | list[Decision]:
         """Return the arm to play next and hold its cost; raise BudgetExhausted if no arm fits.
 
@@ -155,12 +161,12 @@ class Campaign:
         context : dict, optional
             What to record with the decision: plain data of at most 16 KiB.
         """
-        wanted = make_ask_options(**options) if options else ANY
+        options = make_ask_options(among, exclude, context)
         if n is None:
-            return self.committer.execute(commands.ask_command(id, wanted))
+            return self.committer.execute(commands.ask_command(id, options))
         if id is not None:
             raise InvalidInput("give n or id, not both: a batch has an id for each decision")
-        return self.execute(commands.ask_many_command(n, wanted))
+        return self.execute(commands.ask_many_command(n, options))
 
     @contextmanager
     def decide(self, **options: Any) -> Iterator[DecisionBlock]:
