@@ -103,8 +103,8 @@ def make_status(state: State, now: int) -> Status:
     config, amount = state.config, state.config.coin.amount
     today = state.day_balance(now)
     held = [decision.ts for decision in state.decisions.values() if decision.money in OPEN]
-    usable = [number for number, arm in enumerate(state.arms) if arm.state == "active"]
-    least = min((state.hold_of(number) for number in usable), default=0)
+    holds = [state.hold_of(k) for k, arm in enumerate(state.arms) if arm.state == "active"]
+    least = min(holds, default=0)
     return Status(
         name=state.name,
         state=state.state,
