@@ -431,7 +431,8 @@ class TrustedClock:
         self._step = 0
         self._asked = 0  # when the store was asked last
         self._offset = clock.wall() - clock.steady()
-        if self._boot:  # unless there is one
+        if self._boot:
+            # unless another process did so since the machine started
             store.insert_record("clock", self._boot, str(self._offset).encode())
         self._load_offset()
 
