@@ -156,19 +156,19 @@ def test_each_gets_its_own_refusal(service: Service) -> None:
 def test_a_ledger_that_fails_fails_everybody_and_recovers(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    committer = service.campaign("llm").committer
-    begin = committer._begin
+    service.campaign("llm")
+    open_writer = service.store.open_writer
 
-    def broken(writer: Any) -> None:
+    def broken(name: str) -> None:
         raise ZeroDivisionError("nobody thought of this")
 
     async def play() -> None:
-        monkeypatch.setattr(committer, "_begin", broken)
+        monkeypatch.setattr(service.store, "open_writer", broken)
         results = await asyncio.gather(
             *(service.submit("llm", ask_command()) for _ in range(3)), return_exceptions=True
         )
         assert all(isinstance(one, StorageUnavailable) for one in results)
-        monkeypatch.setattr(committer, "_begin", begin)
+        monkeypatch.setattr(service.store, "open_writer", open_writer)
         assert (await service.submit("llm", ask_command())).arm == "small"
 
     played(play)

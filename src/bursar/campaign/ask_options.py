@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import msgspec
 
@@ -32,6 +32,14 @@ def new_id() -> str:
 def check_new_id(given: str) -> str:
     """Return a caller's own id of a decision; refuse what a database might not take."""
     return check_name("id", given)
+
+
+class AskKeywords(TypedDict, total=False):
+    """The options of an ask as callers give them."""
+
+    among: Sequence[str] | None
+    exclude: Sequence[str] | None
+    context: dict[str, Any] | None
 
 
 class AskOptions(NamedTuple):
@@ -66,7 +74,7 @@ def make_ask_options(
     if among is None and not exclude and context is None:
         return ANY
     few, out = _check_keys("among", among), _check_keys("exclude", exclude)
-    if few is not None and not few:
+    if few == ():
         raise InvalidInput("among must name at least one arm, got none; leave it out for all")
     if not out and context is None:
         return AskOptions(few, None, None, _encode(few))
@@ -94,15 +102,11 @@ def _decode(fingerprint: str) -> dict[str, Any]:
     return {"among": kept} if isinstance(kept, list) else kept
 
 
-def load_ask_options(fingerprint: str, context: dict[str, Any] | None) -> AskOptions:
+def load_ask_options(fingerprint: str, context: dict[str, Any] | None = None) -> AskOptions:
     """Return the options of an ask in the log."""
-    if fingerprint == "*":
-        return ANY
-    kept = msgspec.json.decode(fingerprint)
-    if isinstance(kept, list):
-        return AskOptions(tuple(kept), None, None, fingerprint)
+    kept = _decode(fingerprint)
     among, exclude = (
-        None if keys is None else tuple(keys) for keys in (kept["among"], kept["exclude"])
+        None if keys is None else tuple(keys) for keys in map(kept.get, ("among", "exclude"))
     )
     return AskOptions(among, exclude, context, fingerprint)
 

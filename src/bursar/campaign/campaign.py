@@ -6,23 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 from bursar.campaign import commands
 from bursar.campaign import events as kinds
-from bursar.campaign.ask_options import make_ask_options
+from bursar.campaign.ask_options import AskKeywords, make_ask_options
 from bursar.campaign.audit import Verification, save_verification, verify_campaign
 from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
 from bursar.campaign.config import DEFAULT_POLICY, Config
 from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
 from bursar.campaign.decision import Decision, DecisionBlock, html_table, make_decision
 from bursar.campaign.explanation import Explanation, explain_decision
-from bursar.campaign.forecast import (
-    Forecast,
-    ForecastModel,
-    make_forecast,
-    read_recent_events,
-)
+from bursar.campaign.forecast import Forecast, ForecastModel, make_forecast, read_recent_events
 from bursar.campaign.records import OPEN
 from bursar.campaign.state import State, encode_snapshot
 from bursar.campaign.tokens import Grant, TokenSigner
@@ -139,24 +134,10 @@ class Campaign:
     # asking
 
     @overload
-    def ask(
-        self,
-        *,
-        id: str | None = None,
-        among: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        context: dict[str, Any] | None = None,
-    ) -> Decision: ...
+    def ask(self, *, id: str | None = None, **options: Unpack[AskKeywords]) -> Decision: ...
 
     @overload
-    def ask(
-        self,
-        n: int,
-        *,
-        among: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        context: dict[str, Any] | None = None,
-    ) -> list[Decision]: ...
+    def ask(self, n: int, **options: Unpack[AskKeywords]) -> list[Decision]: ...
 
     def ask(
         self,
@@ -336,9 +317,8 @@ class Campaign:
 
         def command(transaction: Transaction) -> list[Decision]:
             state = transaction.state
-            found = [one for one in state.decisions.values() if one.money in OPEN]
-            found.sort(key=lambda one: one.seq)
-            return [make_decision(state, one, replayed=False) for one in found]
+            oldest_first = sorted(state.decisions.values(), key=lambda one: one.seq)
+            return [make_decision(state, one, False) for one in oldest_first if one.money in OPEN]
 
         return self.execute(command)
 

@@ -7,7 +7,8 @@ time; the service commits many of them together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import asdict
@@ -45,17 +46,14 @@ def ask_many_command(
 ) -> Command[list[Decision]]:
     """Return the command of many asks; it returns a list, shorter if the budget ends on the way."""
     count = check_int("n", n, 1, "how many decisions to ask for")
-    keys = None if ids is None else [check_new_id(one) for one in ids]
-    if keys is not None and (len(keys) != count or len(set(keys)) != count):
+    keys = [check_new_id(one) for one in ids or ()]
+    if ids is not None and not len(keys) == len(set(keys)) == count:
         raise InvalidInput(f"ids must be {count} different ids, one per decision, got {len(keys)}")
 
     def command(transaction: Transaction) -> list[Decision]:
-        granted: dict[str, DecisionRecord] = {}
-        for key in keys or ():  # all of them, before money is held for any
-            record = holds.find_granted(transaction, key, options.fingerprint)
-            if record is not None:
-                granted[key] = record
-        return _ask_each(transaction, keys or [new_id() for _ in range(count)], options, granted)
+        # all of them are looked up before money is held for any
+        found = {key: holds.find_granted(transaction, key, options.fingerprint) for key in keys}
+        return _ask_each(transaction, found or [new_id() for _ in range(count)], options, found)
 
     return command
 
@@ -72,23 +70,19 @@ def ask_batch_command(n: int, options: AskOptions = ANY, *, id: str) -> Command[
 
     def command(transaction: Transaction) -> list[Decision]:
         holds.check_unused(transaction, id)
-        granted: dict[str, DecisionRecord] = {}
-        for key in keys:
-            # earlier versions did not record n
-            record = holds.find_granted(transaction, key, numbered.fingerprint, options.fingerprint)
-            if record is None:
-                break
-            granted[key] = record
-        return _ask_each(transaction, list(granted) or keys, numbered, granted)
+        prints = numbered.fingerprint, options.fingerprint  # earlier versions did not record n
+        found = (holds.find_granted(transaction, key, *prints) for key in keys)
+        granted = dict(zip(keys, takewhile(bool, found), strict=False))
+        return _ask_each(transaction, granted or keys, numbered, granted)
 
     return command
 
 
 def _ask_each(
     transaction: Transaction,
-    keys: Sequence[str],
+    keys: Iterable[str],
     options: AskOptions,
-    granted: Mapping[str, DecisionRecord],
+    granted: Mapping[str, DecisionRecord | None],
 ) -> list[Decision]:
     """Return decisions with these ids, those that were granted before as they are."""
     found: list[Decision] = []
@@ -114,76 +108,76 @@ def tell_command(
     rounding: Rounding | None = None,
     grant: Grant | None = None,
 ) -> Command[Decision]:
-    """Return the command of an outcome; it returns a Decision."""
+    """Return the command of an outcome; it returns a Decision.
+
+    ``grant`` comes from a signed token: with it a decision that the log does not know is adopted.
+    """
     units = None if cost is None else config.coin.units("cost", cost, rounding)
     number = reward if reward is None or type(reward) is float else check_number("reward", reward)
     key = decision.id if type(decision) is Decision else decision_id(decision)
 
     def command(transaction: Transaction) -> Decision:
-        record, replayed = _tell(transaction, key, units, number, report, grant)
-        return make_decision(transaction.state, record, replayed)
+        if report is not None:
+            check_text("report", report, 1, 128)
+        state, now = transaction.state, transaction.now
+        if state.deadlines and state.deadlines[0][0] <= now:
+            release_expired(transaction)
+        if units is None and number is None:
+            raise InvalidInput(
+                "an outcome needs a cost, a reward or both; to release the hold, void it"
+            )
+        if number is not None and not state.low <= number <= state.high:
+            config.check_reward(number)
+        record, loaded = state.decisions.get(key), False
+        if record is None:
+            if grant is not None and transaction.find_decision(key)[0] is None:
+                adopt_decision(transaction, key, grant)
+            record, loaded = transaction.get_decision(key)
+        if report is not None and _is_repeated(record, report, units, number):
+            return make_decision(state, record, True)
+        news: dict[str, Any] = {}
+        if units is not None and units != record.cost:
+            if record.cost is not None:
+                raise OutcomeConflict(
+                    f"the cost of {record.id!r} is already recorded as"
+                    f" {config.coin.format(record.cost)}; a correction can change it"
+                )
+            if units > record.hold:
+                check_sum(state, units)
+            news["cost"] = units
+        if number is not None:
+            if record.rewarded == "pending" and now <= record.due:
+                news["reward"] = number
+            else:
+                _add_late_reward(transaction, record, number, news)
+        if not news:
+            return make_decision(state, record, True)
+        replaces = record.rewarded == "defaulted" and record.reward is not None and "reward" in news
+        if report is not None:
+            news["report"], news["print"] = report, _fingerprint(units, number)
+        kind = CORRECTED if replaces else TOLD
+        record = _append_outcome(transaction, kind, news, record, loaded)
+        return make_decision(state, record, False)
 
     return command
 
 
-def _tell(
-    transaction: Transaction,
-    decision: str,
-    cost: int | None,
-    reward: float | None,
-    report: str | None,
-    grant: Grant | None = None,
-) -> tuple[DecisionRecord, bool]:
-    """Record what a decision cost and earned; True if all of it was recorded before.
-
-    ``grant`` comes from a signed token: with it a decision that the log does not know is adopted.
-    """
-    if report is not None:
-        check_text("report", report, 1, 128)
-    state, now = transaction.state, transaction.now
-    if state.deadlines and state.deadlines[0][0] <= now:
-        release_expired(transaction)
-    if cost is None and reward is None:
-        raise InvalidInput(
-            "an outcome needs a cost, a reward or both; to release the hold, void it"
-        )
-    if reward is not None and not state.low <= reward <= state.high:
-        state.config.check_reward(reward)
-    record, loaded = state.decisions.get(decision), False
-    if record is None:
-        if grant is not None and transaction.find_decision(decision)[0] is None:
-            adopt_decision(transaction, decision, grant)
-        record, loaded = transaction.get_decision(decision)
-    if report is not None and _is_repeated(record, report, cost, reward):
-        return record, True
-    news: dict[str, Any] = {}
-    if cost is not None and record.cost != cost:
-        if record.cost is not None:
-            raise OutcomeConflict(
-                f"the cost of {record.id!r} is already recorded as"
-                f" {state.config.coin.format(record.cost)}; a correction can change it"
-            )
-        if cost > record.hold:
-            check_sum(state, cost)
-        news["cost"] = cost
-    if reward is not None:
-        if record.rewarded == "pending" and now <= record.due:
-            news["reward"] = reward
-        else:
-            _add_late_reward(transaction, record, reward, news)
-    if not news:
-        return record, True
-    replaces = record.rewarded == "defaulted" and record.reward is not None and "reward" in news
-    if report is not None:
-        news["report"], news["print"] = report, _fingerprint(cost, reward)
+def _append_outcome(
+    transaction: Transaction, kind: str, body: dict[str, Any], record: DecisionRecord, loaded: bool
+) -> DecisionRecord:
+    """Append an outcome; return its decision as it is now. Pause an arm that overruns too often."""
     if loaded:
-        news["was"] = asdict(record)
-    transaction.append_event(CORRECTED if replaces else TOLD, news, decision)
+        body["was"] = asdict(record)
+    transaction.append_event(kind, body, record.id)
     if loaded:
-        record, _ = transaction.get_decision(decision)  # as it is now
-    if cost is not None and cost > record.hold and "cost" in news:
-        _pause_if_overrun(transaction, record)
-    return record, False
+        record, _ = transaction.get_decision(record.id)
+    if "cost" in body and body["cost"] > record.hold:
+        state = transaction.state
+        arm, most = state.arms[record.arm], state.config.overruns
+        if most and arm.overruns >= most and arm.state == "active":
+            reason = f"{arm.overruns} costs above their hold"
+            transaction.append_event(ARM_PAUSED, {"key": arm.key, "reason": reason})
+    return record
 
 
 def check_sum(state: State, more: int) -> None:
@@ -230,15 +224,6 @@ def _add_late_reward(
         default = transaction.state.config.default_reward
         if default is None or record.rewarded not in ("pending", "defaulted"):
             news["late"] = True
-
-
-def _pause_if_overrun(transaction: Transaction, record: DecisionRecord) -> None:
-    state = transaction.state
-    arm, most = state.arms[record.arm], state.config.overruns
-    over = (record.cost or 0) > record.hold
-    if over and most and arm.overruns >= most and arm.state == "active":
-        reason = f"{arm.overruns} costs above their hold"
-        transaction.append_event(ARM_PAUSED, {"key": arm.key, "reason": reason})
 
 
 def confirm_command(decision: Decision | str) -> Command[Decision]:
@@ -308,16 +293,10 @@ def correct_command(
             config.check_reward(number)
             body["reward"] = number
         record, loaded = transaction.get_decision(key)
-        if loaded:
-            body["was"] = asdict(record)
         if units is not None:
             check_sum(transaction.state, units)
             body["cost"] = units
-        transaction.append_event(CORRECTED, body, key)
-        if loaded:
-            record, _ = transaction.get_decision(key)  # as it is now
-        if units is not None:
-            _pause_if_overrun(transaction, record)
+        record = _append_outcome(transaction, CORRECTED, body, record, loaded)
         return make_decision(transaction.state, record, replayed=False)
 
     return command

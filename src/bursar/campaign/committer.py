@@ -24,7 +24,7 @@ from msgspec import Struct
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, CorruptLedger, Overloaded, StorageUnavailable
-from bursar.ledger import Event, LogWriter, Store
+from bursar.ledger import LogWriter, Store
 from bursar.ledger.chain import check_chain
 
 if TYPE_CHECKING:
@@ -176,27 +176,26 @@ class Committer:
         return batch
 
     def _work(self) -> None:
-        while self._worker_has_work():
+        while self._wait_for_commands():
             # SystemExit and the like were reported to the callers; the worker goes on
             with self._lock, suppress(BaseException):
                 self._commit(self._take())
 
-    def _worker_has_work(self) -> bool:
-        """Wait for commands; return False when the worker should end."""
+    def _wait_for_commands(self) -> bool:
+        """Return whether there are any; if not, the worker ends."""
         with self._gate:
-            settled = False
-            while not len(self):
-                self._worker_waits = not self._closed
-                seconds = IDLE_SECONDS if settled else min(_SETTLE_SECONDS, IDLE_SECONDS)
-                if (not self._closed and self._gate.wait(seconds)) or len(self):
-                    continue
-                if self._closed or settled:
-                    self._worker_waits, self._worker = False, None
-                    return False
-                settled = True
+            if not self._gate.wait_for(self._stop_waiting, min(_SETTLE_SECONDS, IDLE_SECONDS)):
                 self._settle()
+                self._gate.wait_for(self._stop_waiting, IDLE_SECONDS)
             self._worker_waits = False
-            return True
+            if not len(self):
+                self._worker = None
+            return self._worker is not None
+
+    def _stop_waiting(self) -> bool:
+        """Return whether the worker is needed; if not, the next submission wakes it."""
+        self._worker_waits = not (self._closed or len(self))
+        return not self._worker_waits
 
     def _settle(self) -> None:
         """Let the store settle, without the gate: commands may be submitted meanwhile."""
@@ -215,15 +214,9 @@ class Committer:
 
     def _commit(self, batch: list[PendingCommand]) -> None:
         """Run commands of the queue and commit their events; only with the lock."""
-        start = time.monotonic()
-        live, results = [], []
-        for one in batch:
-            if one.deadline is None or one.deadline > start:
-                live.append(one)
-            else:
-                one.result = DeadlinePassed(
-                    "the call was still queued at its deadline; it was not run"
-                )
+        start, results = time.monotonic(), []
+        live = [one for one in batch if one.deadline is None or one.deadline > start]
+        late = DeadlinePassed("the call was still queued at its deadline; it was not run")
         try:
             if live:
                 results = self._run([one.command for one in live])
@@ -231,10 +224,10 @@ class Committer:
             results = [self._failure(error)] * len(live)
             raise
         finally:
+            for one in batch:
+                one.result, one.done = late, True
             for one, result in zip(live, results, strict=True):
                 one.result = result
-            for one in batch:
-                one.done = True
             _notify(self.name, batch, len(live), time.monotonic() - start)
 
     def _run(self, commands: Sequence[Command[Any]]) -> list[Any]:
@@ -242,7 +235,17 @@ class Committer:
         results: list[Any] = []
         try:
             with self.store.open_writer(self.name) as writer:
-                transaction = self._begin(writer)
+                state = self._state
+                if (
+                    state is None
+                    or state.seq != writer.seq
+                    or self._generation != writer.generation
+                ):
+                    state = self._catch_up(writer)
+                wall = self.clock.wall()
+                if wall < state.ts:  # it was set back, or another host is ahead
+                    self._is_steady(wall)
+                transaction = Transaction(state, writer, wall, self._is_steady)
                 for command in commands:
                     try:
                         results.append(command(transaction))
@@ -251,8 +254,7 @@ class Committer:
                             raise  # nothing of this commit may stand
                         results.append(error)  # events before it, such as a lapsed hold, stand
                 if transaction.events:
-                    totals = transaction.state.summary(transaction.granted)
-                    writer.append(transaction.events, totals)
+                    writer.append(transaction.events, state.summary(transaction.granted))
         except BaseException as error:
             # what was not committed did not happen: read the state from the store next time
             self._state = None
@@ -261,19 +263,9 @@ class Committer:
                 raise
             return [self._failure(error)] * len(commands)
         self.failed_commits = 0
-        state = transaction.state
         if transaction.events and state.seq - self._snapshot_at >= SNAPSHOT_EVERY:
             self._save_snapshot(state)
         return results
-
-    def _begin(self, writer: LogWriter) -> Transaction:
-        state = self._state
-        if state is None or state.seq != writer.seq or self._generation != writer.generation:
-            state = self._catch_up(writer)
-        wall = self.clock.wall()
-        if wall < state.ts:  # it was set back, or another host is ahead
-            self._is_steady(wall)
-        return Transaction(state, writer, wall, self._is_steady)
 
     def _save_snapshot(self, state: State) -> None:
         """Save the state in a transaction of its own: what was committed stays committed."""
@@ -316,7 +308,15 @@ class Committer:
                         f"event {state.seq + 1} of {self.name!r} is missing, the next is"
                         f" {event.seq}; restore a backup"
                     )
-                _apply(state, event)
+                try:
+                    state.apply(event)
+                except BursarError:
+                    raise
+                except Exception as error:
+                    raise CorruptLedger(
+                        f"event {event.seq} of {self.name!r} makes no sense ({error!r});"
+                        " restore a backup"
+                    ) from error
         self._state = state
         return state
 
@@ -349,18 +349,6 @@ def _find_culprit(state: State, error: Exception) -> str:
         except Exception:
             return f", in decision {record.id!r}"
     return ""
-
-
-def _apply(state: State, event: Event) -> None:
-    """Take an event into account that was read from a log, which may be damaged."""
-    try:
-        state.apply(event)
-    except BursarError:
-        raise
-    except Exception as error:
-        raise CorruptLedger(
-            f"event {event.seq} of {state.name!r} makes no sense ({error!r}); restore a backup"
-        ) from error
 
 
 def _notify(name: str, batch: list[PendingCommand], commands: int, seconds: float) -> None:
@@ -442,10 +430,11 @@ class TrustedClock:
         self._boot: str = getattr(clock, "boot", str)()
         self._step = 0
         self._asked = 0  # when the store was asked last
-        now = clock.wall() - clock.steady()
+        self._offset = clock.wall() - clock.steady()
         if self._boot:
-            store.insert_record("clock", self._boot, str(now).encode())  # unless there is one
-        self._offset = self._load_offset(now)
+            # unless another process did so since the machine started
+            store.insert_record("clock", self._boot, str(self._offset).encode())
+        self._load_offset()
 
     def trust(self) -> None:
         """Take the time of day as it is now for right."""
@@ -459,7 +448,7 @@ class TrustedClock:
         step = wall - steady - self._offset
         if abs(step) > _STEP and abs(steady - self._asked) > _SECOND:
             self._asked = steady
-            self._offset = self._load_offset(self._offset)  # another process may have trusted it
+            self._load_offset()  # another process may have trusted it
             step = wall - steady - self._offset
         if abs(step) <= _STEP:
             self._step = 0
@@ -472,8 +461,7 @@ class TrustedClock:
             self._step = step
         return False
 
-    def _load_offset(self, default: int) -> int:
+    def _load_offset(self) -> None:
         kept = self._store.records("clock").get(self._boot) if self._boot else None
         with suppress(TypeError, ValueError):  # there is none, or it is damaged
-            return int(kept)  # type: ignore[arg-type]  # None is a TypeError
-        return default
+            self._offset = int(kept)  # type: ignore[arg-type]  # None is a TypeError

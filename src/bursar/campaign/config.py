@@ -54,7 +54,13 @@ class Rule:
         elif self.type is int:
             check_int(self.name, value, int(self.limits["ge"]), f"{self.default:,} by default")
         else:
-            self._check_float(check_number(self.name, value))
+            number, limits = check_number(self.name, value), self.limits
+            if "gt" in limits and not limits["gt"] < number < limits["lt"]:
+                raise InvalidInput(
+                    f"{self.name} must be a number of seconds above 0, got {number!r}"
+                )
+            if "ge" in limits and not limits["ge"] <= number <= limits["le"]:
+                raise InvalidInput(f"{self.name} must be a share in [0, 1], got {number!r}")
 
     def to_plain(self, value: Any) -> Any:
         """Return a value that a user gives as a log can keep it, or raise InvalidInput.
@@ -69,12 +75,6 @@ class Rule:
         if type(value) is float or (type(value) is int and abs(value) <= _LARGEST):
             return value
         return self.type(value)
-
-    def _check_float(self, number: float) -> None:
-        if "gt" in self.limits and not self.limits["gt"] < number < self.limits["lt"]:
-            raise InvalidInput(f"{self.name} must be a number of seconds above 0, got {number!r}")
-        if "ge" in self.limits and not self.limits["ge"] <= number <= self.limits["le"]:
-            raise InvalidInput(f"{self.name} must be a share in [0, 1], got {number!r}")
 
 
 def _rule(default: Any, label: str, help: str, most: int | None = None, **limits: float) -> Any:

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from bursar.campaign.state import State
 
 
+def to_datetime(ts: float) -> datetime:
+    """Return a time in µs since 1970 as a datetime in UTC."""
+    return datetime.fromtimestamp(ts / 1e6, UTC)
+
+
 class Decision(Struct, frozen=True, gc=False):
     """Which arm to play and what may be spent on it, as it stood when it was returned.
 
@@ -83,12 +88,12 @@ class Decision(Struct, frozen=True, gc=False):
     @property
     def at(self) -> datetime:
         """When it was made."""
-        return datetime.fromtimestamp(self.ts / 1e6, UTC)
+        return to_datetime(self.ts)
 
     @property
     def expires_at(self) -> datetime:
         """When the hold lapses."""
-        return datetime.fromtimestamp(self.expires / 1e6, UTC)
+        return to_datetime(self.expires)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):

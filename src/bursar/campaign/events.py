@@ -9,7 +9,7 @@ The names and the keys of the bodies are durable: they stand in ledgers and must
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, NotRequired, TypedDict
+from typing import Any, Final, Literal, NotRequired
 
 from bursar.errors import NewerSchema
 from bursar.ledger.event import RESTORED as RESTORED
@@ -40,186 +40,85 @@ POLICY_SLOW: Final = "policy-slow"
 CHANGED: Final = "changed"
 
 
-class Created(TypedDict):
-    """A campaign was created: the first event of every log."""
-
-    name: str
-    config: dict[str, Any]
-    budget: int
-    arms: list[tuple[str, int]]  # the key and the maximum cost of each arm
-    caps: dict[str, int]
-    by: NotRequired[str]
-
-
-class Asked(TypedDict):
-    """A decision was granted, or adopted after a restore: its maximum cost is on hold."""
-
-    arm: int
-    hold: int
-    p: float | None  # the probability of this choice, if it is known
-    print: str  # fingerprint of the options of the ask
-    constrained: bool
-    expires: int
-    due: int
-    context: NotRequired[dict[str, Any]]
-
-
-class Confirmed(TypedDict):
-    """A decision is about to be used: its hold now lasts until ``expires``."""
-
-    expires: int
-
-
-class Told(TypedDict, total=False):
-    """A cost, a reward or both were reported."""
-
-    cost: int
-    reward: float
-    late: bool  # the reward came after its deadline and is not learned from
-    report: str
-    print: str  # fingerprint of the report
-    was: dict[str, Any]  # the decision before, if it had left the memory
-
-
-class Defaulted(TypedDict):
-    """No reward was reported before its deadline; the default counts, if there is one."""
-
-    reward: float | None
-
-
-class Corrected(Told, total=False):
-    """A reported outcome was replaced."""
-
-    reason: str
-    by: str
-
-
-class Voided(TypedDict):
-    """A decision was not used; its hold was released."""
-
-    reason: str
-    by: NotRequired[str]
-
-
-class Released(TypedDict):
-    """A decision was not confirmed in time; its hold was released."""
-
-
-class Lapsed(TypedDict):
-    """No cost was reported in time; the hold ended and ``charge`` of it counts as spent."""
-
-    charge: int
-
-
-class ArmAdded(TypedDict):
-    """An arm was added."""
-
-    key: str
-    max_cost: int
-    by: str
-
-
-class ArmPaused(TypedDict):
-    """An arm was paused by an operator, or because its costs exceeded their holds."""
-
-    key: str
-    reason: str
-    by: NotRequired[str]
-
-
-class ArmChanged(TypedDict):
-    """An arm was resumed or retired."""
-
-    key: str
-    by: str
-
-
-class BudgetSet(TypedDict):
-    """The budget was raised or cut."""
-
-    budget: int
-    before: int
-    by: str
-
-
-class CapSet(TypedDict):
-    """The cap of a day or of an arm was set, or removed (None)."""
-
-    scope: str
-    cap: int | None
-    by: str
-
-
-class StateSet(TypedDict):
-    """The whole campaign was paused, resumed or closed."""
-
-    by: str
-
-
-class Restored(TypedDict):
-    """The ledger was restored from a backup; what happened after the backup is not in the log."""
-
-    epoch: int
-
-
-class Reconciled(TypedDict):
-    """What was spent between a backup and its restore was added."""
-
-    gap: int
-    by: str
-
-
-class PolicyError(TypedDict):
-    """The policy raised an exception."""
-
-    error: str
-
-
-class PolicySlow(TypedDict):
-    """The policy took longer than the campaign's patience."""
-
-    seconds: float
-
-
-class Changed(TypedDict):
-    """A test found that the mean cost or reward of an arm has changed."""
-
-    key: str
-    what: Literal["cost", "reward"]
-    before: float
-    after: float
-    older: int  # outcomes in the mean before the change, and after it
-    newer: int
-    reset: bool  # whether the arm is learned from the start again
-
-
-BODIES: Final[dict[str, Any]] = {
-    CREATED: Created,
-    ASKED: Asked,
-    ADOPTED: Asked,
-    CONFIRMED: Confirmed,
-    TOLD: Told,
-    DEFAULTED: Defaulted,
-    CORRECTED: Corrected,
-    VOIDED: Voided,
-    RELEASED: Released,
-    LAPSED: Lapsed,
-    ARM_ADDED: ArmAdded,
-    ARM_PAUSED: ArmPaused,
-    ARM_RESUMED: ArmChanged,
-    ARM_RETIRED: ArmChanged,
-    BUDGET_SET: BudgetSet,
-    CAP_SET: CapSet,
-    PAUSED: StateSet,
-    RESUMED: StateSet,
-    CLOSED: StateSet,
-    RESTORED: Restored,
-    RECONCILED: Reconciled,
-    POLICY_ERROR: PolicyError,
-    POLICY_SLOW: PolicySlow,
-    CHANGED: Changed,
+_OUTCOME: Final = {
+    "cost": NotRequired[int],
+    "reward": NotRequired[float],
+    "late": NotRequired[bool],  # the reward came after its deadline and is not learned from
+    "report": NotRequired[str],
+    "print": NotRequired[str],  # fingerprint of the report
+    "was": NotRequired[dict[str, Any]],  # the decision before, if it had left the memory
 }
-"""The body of each kind of event."""
+_GRANT: Final = {
+    "arm": int,
+    "hold": int,
+    "p": float | None,  # the probability of this choice, if it is known
+    "print": str,  # fingerprint of the options of the ask
+    "constrained": bool,
+    "expires": int,
+    "due": int,
+    "context": NotRequired[dict[str, Any]],
+}
+BODIES: Final[dict[str, dict[str, Any]]] = {
+    # A campaign was created: the first event of every log.
+    CREATED: {
+        "name": str,
+        "config": dict[str, Any],
+        "budget": int,
+        "arms": list[tuple[str, int]],  # the key and the maximum cost of each arm
+        "caps": dict[str, int],
+        "by": NotRequired[str],
+    },
+    # A decision was granted: its maximum cost is on hold.
+    ASKED: _GRANT,
+    # A decision from before a restore was added with its hold.
+    ADOPTED: _GRANT,
+    # A decision is about to be used: its hold now lasts until ``expires``.
+    CONFIRMED: {"expires": int},
+    # A cost, a reward or both were reported.
+    TOLD: _OUTCOME,
+    # No reward was reported before its deadline; the default counts, if there is one.
+    DEFAULTED: {"reward": float | None},
+    # A reported outcome was replaced.
+    CORRECTED: {**_OUTCOME, "reason": NotRequired[str], "by": NotRequired[str]},
+    # A decision was not used; its hold was released.
+    VOIDED: {"reason": str, "by": NotRequired[str]},
+    # A decision was not confirmed in time; its hold was released.
+    RELEASED: {},
+    # No cost was reported in time; the hold ended and ``charge`` of it counts as spent.
+    LAPSED: {"charge": int},
+    ARM_ADDED: {"key": str, "max_cost": int, "by": str},
+    # An arm was paused by an operator, or because its costs exceeded their holds.
+    ARM_PAUSED: {"key": str, "reason": str, "by": NotRequired[str]},
+    ARM_RESUMED: {"key": str, "by": str},
+    ARM_RETIRED: {"key": str, "by": str},
+    # The budget was raised or cut.
+    BUDGET_SET: {"budget": int, "before": int, "by": str},
+    # The cap of a day or of an arm was set, or removed (None).
+    CAP_SET: {"scope": str, "cap": int | None, "by": str},
+    # The whole campaign was paused, resumed or closed.
+    PAUSED: {"by": str},
+    RESUMED: {"by": str},
+    CLOSED: {"by": str},
+    # The ledger was restored from a backup; what happened after the backup is not in the log.
+    RESTORED: {"epoch": int},
+    # What was spent between a backup and its restore was added.
+    RECONCILED: {"gap": int, "by": str},
+    # The policy raised an exception.
+    POLICY_ERROR: {"error": str},
+    # The policy took longer than the campaign's patience.
+    POLICY_SLOW: {"seconds": float},
+    # A test found that the mean cost or reward of an arm has changed.
+    CHANGED: {
+        "key": str,
+        "what": Literal["cost", "reward"],
+        "before": float,
+        "after": float,
+        "older": int,  # outcomes in the mean before the change, and after it
+        "newer": int,
+        "reset": bool,  # whether the arm is learned from the start again
+    },
+}
+"""The keys in the body of each kind of event, with their types."""
 
 GRANTS: Final = (ASKED, ADOPTED)
 """The first event of a decision: granted by an ask, or adopted after a restore."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from functools import cache
 from html import escape
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bursar.campaign.audit import PastAsk, among_of, replay_ask, state_before
+from bursar.campaign.decision import to_datetime
 from bursar.campaign.learner import CampaignLearner
 from bursar.campaign.state import State
 from bursar.campaign.views import ArmView, CampaignView, make_arm_views
@@ -145,13 +146,15 @@ def explain_decision(store: Store, name: str, decision: str) -> Explanation:
     source = " of the day's cap" if available < state.available else ""
     options = _make_options(past, available, source)
     how, wanted = _find_reason(past, options)
-    verified, repeated = replay_ask(state, asked)  # last, because it changes the state
-    explanation = Explanation(
+    left = config.coin.format(max(available, 0)) + source
+    # last, because it changes the state
+    case = _Case(past, options, how, wanted, left, *replay_ask(state, asked))
+    return Explanation(
         decision=decision,
-        arm=options[asked.body["arm"]].key,
+        arm=case.arm.key,
         seq=asked.seq,
         seed=config.seed,
-        at=datetime.fromtimestamp(asked.ts / 1e6, UTC),
+        at=to_datetime(asked.ts),
         policy=config.policy,
         how=how,
         hold=config.coin.amount(asked.body["hold"]),
@@ -159,13 +162,10 @@ def explain_decision(store: Store, name: str, decision: str) -> Explanation:
         constrained=asked.body["constrained"],
         available=config.coin.amount(available),
         policy_arm=wanted,
-        verified=verified,
+        verified=case.verified,
         options=tuple(options),
-        sentences=(),
+        sentences=_write_sentences(case),
     )
-    left = config.coin.format(max(available, 0)) + source
-    case = _Case(explanation, past, left, repeated)
-    return replace(explanation, sentences=_write_sentences(case))
 
 
 def _make_options(past: PastAsk, available: int, source: str) -> list[Option]:
@@ -176,23 +176,11 @@ def _make_options(past: PastAsk, available: int, source: str) -> list[Option]:
     ]
     statuses[asked.body["arm"]] = ("chosen", "")
     able = [number for number, (status, _) in enumerate(statuses) if status in ("chosen", "open")]
+    views, tried = make_arm_views(state), state.learner.seen["n"].astype(int).tolist()
+    rows = zip(views, statuses, tried, _find_indices(state.learner, able), strict=True)
     return [
-        Option(
-            arm=view,
-            status=status,
-            why=why,
-            tried=int(tried),
-            index=index,
-            reward_bound=reward_bound,
-            cost_bound=cost_bound,
-        )
-        for view, (status, why), tried, (index, reward_bound, cost_bound) in zip(
-            make_arm_views(state),
-            statuses,
-            state.learner.seen["n"],
-            _find_indices(state.learner, able),
-            strict=True,
-        )
+        Option(arm=view, status=status, why=why, tried=n, **index)
+        for view, (status, why), n, index in rows
     ]
 
 
@@ -205,27 +193,25 @@ def _find_status(
         return arm.state, f"was {arm.state}"
     if among is not None and arm.key not in among:
         return "excluded", "was not asked for"
-    hold, room = state.hold_of(number), arm.money.room()
-    if room is not None and hold > room and room <= left:
-        left, source = room, " of its cap"
-    if hold <= left:
+    hold, within_cap = state.hold_of(number), arm.money.within(left)
+    if hold <= within_cap:
         return "open", ""
-    needs, rest = coin.format(hold), coin.format(max(left, 0))
+    if arm.money.within(math.inf) <= left:
+        source = " of its cap"
+    needs, rest = coin.format(hold), coin.format(max(within_cap, 0))
     return "unaffordable", f"needs {needs} and {rest} was left{source}"
 
 
-_Index = tuple[float | None, float | None, float | None]
-"""The index of an arm and its bounds of reward and cost, as far as there are any."""
+def _find_indices(learner: CampaignLearner, among: Sequence[int]) -> list[dict[str, float | None]]:
+    """Return the index of every arm and its bounds, as in a choice among some arms.
 
-
-def _find_indices(learner: CampaignLearner, among: Sequence[int]) -> list[_Index]:
-    """Return the index of every arm in the user's units, as in a choice among some arms.
-
-    Arms count with their open decisions, as the policy sees them; an untried arm's is infinite.
+    They are in the user's units. Arms count with their open decisions, as the policy sees them; an
+    untried arm's index is infinite.
     """
     policy, seen, plays = learner.policy, learner.seen, float(learner.game["plays"][0])
     if policy.index is None or plays == 0.0:
-        return [(None if policy.index is None else math.inf, None, None)] * seen.size
+        index = None if policy.index is None else math.inf
+        return [{"index": index, "reward_bound": None, "cost_bound": None}] * seen.size
     n = seen["n"]
     tried, free = np.maximum(n, 1.0), np.maximum(n - policy.ddof, 1.0)
     columns = (
@@ -236,15 +222,15 @@ def _find_indices(learner: CampaignLearner, among: Sequence[int]) -> list[_Index
     mine = np.array([k for k in among if n[k] > 0.0], dtype=np.intp)
     now = policy._now(p, plays, seen[mine], float(learner.game["spent"][0]))
     values = scale.ratio_out(kernels.of(type(policy), "tabulate")(p, *columns, now))
-    indices: list[_Index] = []
+    indices = []
     rows = zip(values.tolist(), *(column.tolist() for column in columns), strict=True)
     for value, count, r, c, vr, vc in rows:
+        reward = cost = None
         bounds = policy.bounds(p, count, r, c, vr, vc, now) if count > 0.0 else None
-        if bounds is None:
-            indices.append((value, None, None))
-        else:
+        if bounds is not None:
             reward = scale.reward_low + scale.reward_width * bounds[0]
-            indices.append((value, reward, scale.cost_low + scale.cost_width * bounds[1]))
+            cost = scale.cost_low + scale.cost_width * bounds[1]
+        indices.append({"index": value, "reward_bound": reward, "cost_bound": cost})
     return indices
 
 
@@ -272,15 +258,18 @@ def _find_reason(past: PastAsk, options: list[Option]) -> tuple[str, str | None]
 class _Case(NamedTuple):
     """What the sentences are about."""
 
-    explanation: Explanation
     past: PastAsk
+    options: list[Option]
+    how: str
+    wanted: str | None  # the policy's own choice
     left: str  # what was left of the budget or the day's cap
+    verified: bool
     repeated: str | None  # the arm that repeating the ask gives
 
     @property
     def arm(self) -> Option:
         """The chosen arm."""
-        return self.explanation.option(self.explanation.arm)
+        return self.options[int(self.past.asked.body["arm"])]
 
     @property
     def able(self) -> list[Option]:
@@ -299,7 +288,7 @@ class _Case(NamedTuple):
 
     def with_status(self, *statuses: str) -> list[Option]:
         """Return the arms that have one of some statuses."""
-        return [one for one in self.explanation.options if one.status in statuses]
+        return [one for one in self.options if one.status in statuses]
 
 
 @cache
@@ -321,14 +310,14 @@ def _write_sentences(case: _Case) -> tuple[str, ...]:
     if case.arm.arm.changed:
         keys.append("changed" if case.arm.arm.changed[0].reset else "changed, mixed")
     # a policy that failed then may work now
-    if not case.explanation.verified and case.past.failure is None:
+    if not case.verified and case.past.failure is None:
         keys.append("not verified")
     sentences, values = load_sentences(), _describe(case)
     return tuple(sentences[key].format(**values) for key in keys)
 
 
 def _choose_reason(case: _Case) -> str:
-    arm, how = case.arm, case.explanation.how
+    arm, how = case.arm, case.how
     if how == "index":
         tie = ", tie" if (arm.index or 0.0) == (case.second.index or 0.0) else ""
         return f"index{', infinite' if arm.index == math.inf else ''}{tie}"
@@ -340,7 +329,7 @@ def _choose_reason(case: _Case) -> str:
 
 
 def _choose_comparison(case: _Case) -> str:
-    arm, how, left_out = case.arm, case.explanation.how, case.with_status("unaffordable")
+    arm, how, left_out = case.arm, case.how, case.with_status("unaffordable")
     if how == "only":
         return "others" if case.with_status(*_OUT) else "alone"
     if left_out:
@@ -350,7 +339,7 @@ def _choose_comparison(case: _Case) -> str:
     if how == "drawn":
         return "unknown" if arm.mean is None else "best" if case.best is arm else "not best"
     if how == "explored":
-        return "wanted too" if case.explanation.policy_arm == arm.key else "wanted"
+        return "wanted too" if case.wanted == arm.key else "wanted"
     return "tried" if how == "first" else "checked"
 
 
@@ -390,7 +379,7 @@ def _describe(case: _Case) -> dict[str, object]:
         "draw": case.past.state.learner.policy.describe_draw(len(able)),
         "explore": format_percent(case.past.state.config.explore, digits=3),
         "failure": case.past.failure,
-        "wanted": case.explanation.policy_arm or "no arm",
+        "wanted": case.wanted or "no arm",
         "left_out": join_words([one.key for one in left_out]),
         "why": left_out[0].why if left_out else "",
         "left": case.left,

@@ -7,20 +7,20 @@ and their money is in units, as in the log.
 from __future__ import annotations
 
 import csv
-import io
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 
 from bursar.campaign.audit import among_of
 from bursar.campaign.campaign import Campaign
+from bursar.campaign.decision import to_datetime
 from bursar.campaign.events import ASKED, GRANTS, RELEASED, VOIDED
 from bursar.campaign.holds import affordable
 from bursar.campaign.records import OPEN, DecisionRecord, make_record
@@ -111,7 +111,7 @@ def _decision_row(state: State, decision: DecisionRecord, available: list[str]) 
         "cost": None if decision.money in _NOTHING_SPENT else amount(decision.charged),
         "reward": decision.reward,
         "decision": decision.id,
-        "time": datetime.fromtimestamp(decision.ts / 1e6, UTC),
+        "time": to_datetime(decision.ts),
         "available": available,
         "hold": amount(decision.hold),
         "money": decision.money,
@@ -138,27 +138,24 @@ def stream_events(campaign: Campaign, kind: str) -> Iterator[bytes]:
 
 
 def _stream_jsonl(campaign: Campaign) -> Iterator[bytes]:
+    return _join_lines(msgspec.json.encode(event) + b"\n" for event in campaign.events())
+
+
+def _stream_csv(campaign: Campaign) -> Iterator[bytes]:
+    encoder: Any = SimpleNamespace(write=str.encode)  # writerow returns what its write returns
+    rows = _csv_rows(_EVENT_COLUMNS, _event_rows(campaign))
+    return _join_lines(map(csv.writer(encoder).writerow, rows))
+
+
+def _join_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
     piece = bytearray()
-    for event in campaign.events():
-        piece += msgspec.json.encode(event) + b"\n"
+    for line in lines:
+        piece += line
         if len(piece) >= _PIECE_BYTES:
             yield bytes(piece)
             piece.clear()
     if piece:
         yield bytes(piece)
-
-
-def _stream_csv(campaign: Campaign) -> Iterator[bytes]:
-    text = io.StringIO()
-    writer = csv.writer(text)
-    for row in _csv_rows(_EVENT_COLUMNS, _event_rows(campaign)):
-        writer.writerow(row)
-        if text.tell() >= _PIECE_BYTES:
-            yield text.getvalue().encode()
-            text.seek(0)
-            text.truncate()
-    if text.tell():
-        yield text.getvalue().encode()
 
 
 def _stream_parquet(campaign: Campaign) -> Iterator[bytes]:
@@ -222,7 +219,7 @@ def _write_parquet(path: Path, schema: Any, rows: Iterable[Row]) -> None:
     with parquet.ParquetWriter(path, schema) as writer:
         for group in _split_rows(rows):
             columns = [list(column) for column in zip(*group, strict=True)]
-            writer.write_table(pa.table(dict(zip(schema.names, columns, strict=True)), schema))
+            writer.write_table(pa.table(columns, schema=schema))
 
 
 def _split_rows(rows: Iterable[Row]) -> Iterator[list[Row]]:

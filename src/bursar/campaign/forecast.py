@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from html import escape
 from typing import NamedTuple
@@ -25,10 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.arrays import Floats
+from bursar.campaign.decision import to_datetime
 from bursar.campaign.events import ASKED, RELEASED, VOIDED
 from bursar.campaign.records import OPEN, ArmChange, DecisionRecord, changes_of, make_record
 from bursar.campaign.transaction import Transaction
-from bursar.campaign.views import CampaignView, Statistics
+from bursar.campaign.views import CampaignView, Column, Statistics
 from bursar.errors import InvalidInput
 from bursar.estimate import Estimate
 from bursar.formatting import format_money, format_number, join_words, pluralize
@@ -189,19 +190,13 @@ def count_draws(arms: int) -> int:
 class _Means:
     """Draws of the means of each arm, their centre, and the variance of single values."""
 
-    def __init__(
-        self,
-        random: np.random.Generator,
-        n: Floats,
-        mean: Floats,
-        variance: Floats,
-        ends: tuple[float, float | Floats],
-    ) -> None:
-        low, width = ends[0], ends[1] - ends[0]
-        x = (mean - low) / width
+    def __init__(self, random: np.random.Generator, n: Floats, known: Column) -> None:
+        low, width = known.low, known.high - known.low
+        x = (known.mean - low) / width
         most = x * (1.0 - x)
         with np.errstate(divide="ignore", invalid="ignore"):
-            eta = np.where(most > 0.0, np.minimum(variance / (np.square(width) * most), 1.0), 1.0)
+            share = known.variance / (np.square(width) * most)
+        eta = np.where(most > 0.0, np.minimum(share, 1.0), 1.0)
         eta = (n * eta + 1.0) / (n + 1.0)
         a, b = n / eta * x + 0.5, n / eta * (1.0 - x) + 0.5
         draws = random.beta(a[:, None], b[:, None], (n.size, count_draws(n.size)))
@@ -230,7 +225,7 @@ class ForecastModel:
         newer = transaction.writer.events_after(max(since, read))
         events = [*(one for one in recent if one.seq > since), *newer, *transaction.events]
         self.state, self.now, self.config = state.state, now, state.config
-        self.statistics = Statistics(state, trust=False)
+        self.statistics = Statistics(state)
         self.recent = RecentActivity(events, now, _RECENT, unit)
         self.left = (state.available + state.held) * unit  # open holds counted as left
         self.keys = list(state.keys)
@@ -240,8 +235,8 @@ class ForecastModel:
             if arm.state == "active" and state.stored != "closed"
         }
         self.holds = np.array([self.needs.get(key, np.inf) * unit for key in self.keys])
-        rooms = [arm.money.room() for arm in state.arms]  # what is left of caps
-        self.rooms = np.array([np.inf if room is None else room * unit for room in rooms])
+        # what is left of caps
+        self.rooms = np.array([arm.money.within(np.inf) * unit for arm in state.arms])
         self.unsettled = np.array([arm.open for arm in state.arms], dtype=np.float64)
         self.pending = np.array(state.learner.open, dtype=np.float64)  # without an outcome
         self.day_cap = np.inf if state.day_cap is None else state.day_cap * unit
@@ -257,10 +252,8 @@ class ForecastModel:
         """Draw what the arms cost and earn, and the share of plays that move to the best one."""
         table = self.statistics
         self.random = np.random.default_rng([self.config.seed, int(table.n.sum())])
-        self.rewards = _Means(
-            self.random, table.n, table.reward, table.reward_variance, table.reward_range
-        )
-        self.costs = _Means(self.random, table.n, table.cost, table.cost_variance, (0.0, table.top))
+        self.rewards = _Means(self.random, table.n, table.reward)
+        self.costs = _Means(self.random, table.n, table.cost)
         draws = self.rewards.draws.shape[1] - 1
         self.moved = np.zeros(draws + 1)
         if self.learns:
@@ -272,7 +265,7 @@ class ForecastModel:
         usable = np.flatnonzero((table.n > 0.0) & np.isfinite(self.holds))
         if not usable.size:
             return None
-        ratios = table.reward[usable] / np.maximum(table.cost[usable], 1e-300)
+        ratios = table.reward.mean[usable] / np.maximum(table.cost.mean[usable], 1e-300)
         return self.keys[int(usable[np.argmax(ratios)])]
 
     def plan_phases(self, left: float) -> _Phases:
@@ -438,7 +431,7 @@ def make_forecast(model: ForecastModel, days: float | None) -> Forecast:
 
 def _add_days(now: int, days: float) -> datetime | None:
     then = now + days * _DAY
-    return datetime.fromtimestamp(then / 1e6, UTC) if then < _LAST else None
+    return to_datetime(then) if then < _LAST else None
 
 
 def _estimate(futures: Floats) -> Estimate:

@@ -21,6 +21,12 @@ from bursar.errors import (
 )
 from bursar.validation import escape_surrogates
 
+_ADVICE = {
+    "paused": "resume it first",
+    "unreconciled": "it was restored from a backup: reconcile it first",
+    "closed": "create a new campaign",
+}
+
 
 def ask(
     transaction: Transaction, decision: str, options: AskOptions, new: bool = False
@@ -38,13 +44,11 @@ def ask(
             return before, True
         check_unused(transaction, f"{decision}.1", batch=True)
     if state.stored != "active" or len(state.decisions) >= state.config.max_open:
-        _check_ready(state)
+        raise _not_ready(state)
     ts = now if now > state.ts else state.ts + 1
-    wanted = None if options.fingerprint == "*" else _find_arms(transaction, options)
-    if wanted is None and state.all_fit():
-        allowed, constrained = None, False
-    else:
-        allowed, constrained = affordable(state, wanted, ts)
+    allowed, constrained = None, False
+    if options.fingerprint != "*" or not state.all_fit():
+        allowed, constrained = affordable(state, _find_arms(transaction, options), ts)
     began = monotonic_ns()
     arm, propensity, failure = _choose(state, allowed)
     taken = monotonic_ns() - began
@@ -89,19 +93,13 @@ def check_unused(transaction: Transaction, decision: str, batch: bool = False) -
         )
 
 
-def _check_ready(state: State) -> None:
+def _not_ready(state: State) -> NotActive | TooManyOpen:
     if state.stored != "active":
-        advice = {
-            "paused": "resume it first",
-            "unreconciled": "it was restored from a backup: reconcile it first",
-            "closed": "create a new campaign",
-        }
-        raise NotActive(f"{state.name} is {state.stored}; {advice[state.stored]}")
-    if len(state.decisions) >= state.config.max_open:
-        raise TooManyOpen(
-            f"{state.name} has {len(state.decisions):,} decisions without an outcome, the most it"
-            " allows; report or void some, or raise max_open"
-        )
+        return NotActive(f"{state.name} is {state.stored}; {_ADVICE[state.stored]}")
+    return TooManyOpen(
+        f"{state.name} has {len(state.decisions):,} decisions without an outcome, the most it"
+        " allows; report or void some, or raise max_open"
+    )
 
 
 def _find_arms(transaction: Transaction, options: AskOptions) -> list[int] | None:

@@ -117,7 +117,6 @@ class CampaignLearner:
     def set_context(self, budget: float, min_cost: float | None) -> None:
         """Give the policy what it may know beforehand; called again when that changes."""
         self.scale = Scale.of(self.policy, self.reward_range, (0.0, self.most))
-        self._reward_in, self._cost_in = self.scale.reward_in, self.scale.cost_in
         context = self.policy.make_context(self.arms.size, budget, min_cost, self.scale)
         self._kernel_params = self.policy.start_params(context)
         known = self._kernel_params, self._seen, self._game, self._memory, self._stream
@@ -234,9 +233,12 @@ class CampaignLearner:
 
     def _scaled(self, reward: float, cost: float) -> tuple[float, float]:
         """Map an outcome into the policy's units, clipped to its range."""
-        low, high = self.reward_range
+        scale, (low, high) = self.scale, self.reward_range
         clipped = low if reward < low else high if reward > high else reward
-        return self._reward_in(clipped), self._cost_in(cost if cost < self.most else self.most)
+        paid = cost if cost < self.most else self.most
+        # as in Scale, without its calls
+        r = (clipped - scale.reward_low) / scale.reward_width
+        return r, (paid - scale.cost_low) / scale.cost_width
 
 
 @compiled

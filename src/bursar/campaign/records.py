@@ -10,18 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from bursar.campaign import events as kinds
+from bursar.campaign.decision import to_datetime
 from bursar.ledger import Event
 
 OPEN = ("held", "confirmed")
 """States of the money of a decision in which its hold still counts."""
 
 _DAY = 86_400_000_000  # µs
+_Room = TypeVar("_Room", int, float)
 
 
 def day_of(ts: int) -> int:
@@ -36,12 +39,8 @@ class Balance(Struct, gc=False):
     spent: int = 0
     held: int = 0
 
-    def room(self) -> int | None:
-        """Return what is left, or None if there is no cap."""
-        return None if self.cap is None else self.cap - self.spent - self.held
-
-    def within(self, room: int) -> int:
-        """Return what is left of this cap and of a wider one."""
+    def within(self, room: _Room) -> _Room:
+        """Return what is left of this cap and of a wider one, which may be infinite."""
         return room if self.cap is None else min(room, self.cap - self.spent - self.held)
 
 
@@ -202,15 +201,8 @@ class ArmChange:
 
 def changes_of(arm: Arm) -> tuple[ArmChange, ...]:
     """Return the newest change of an arm's cost and of its reward, the latest one first."""
+    newest_first = sorted(map(asdict, arm.changed.values()), key=lambda one: -one["seq"])
     return tuple(
-        ArmChange(
-            what=one.what,
-            before=one.before,
-            after=one.after,
-            outcomes=one.newer,
-            at=datetime.fromtimestamp(one.ts / 1e6, UTC),
-            seq=one.seq,
-            reset=one.reset,
-        )
-        for one in sorted(arm.changed.values(), key=lambda one: -one.seq)
+        ArmChange(outcomes=one.pop("newer"), at=to_datetime(one.pop("ts")), **one)
+        for one in newest_first
     )

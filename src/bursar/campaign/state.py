@@ -90,9 +90,19 @@ class State:
         """The stored state; if that is active: active, overdrawn or exhausted."""
         if self.stored != "active":
             return self.stored
-        if self.available < 0:
+        left = self.available
+        if left < 0:
             return "overdrawn"
-        return "active" if self._some_arm_fits() else "exhausted"
+        # whether some arm fits today, or on a day whose cap is not used up
+        fits = (
+            self._cheapest <= left
+            if self._plain
+            else any(
+                arm.state == "active" and self.hold_of(number) <= arm.money.within(left)
+                for number, arm in enumerate(self.arms)
+            )
+        )
+        return "active" if fits else "exhausted"
 
     def hold_of(self, number: int) -> int:
         """Return what an ask of an arm reserves; at least one unit, so that no ask is free."""
@@ -106,15 +116,6 @@ class State:
         """Return the cap of the day of a time, and what was spent and is held of it."""
         today = self.days.get(day_of(ts)) or Balance()
         return Balance(self.day_cap, today.spent, today.held)
-
-    def _some_arm_fits(self) -> bool:
-        """Return whether some arm fits today, or on a day whose cap is not used up."""
-        if self._plain:
-            return self._cheapest <= self.available
-        return any(
-            arm.state == "active" and self.hold_of(number) <= arm.money.within(self.available)
-            for number, arm in enumerate(self.arms)
-        )
 
     def all_fit(self) -> bool:
         """Return whether every arm may be chosen and fits: the usual case, and quick to know."""
@@ -175,28 +176,49 @@ class State:
         heappush(self.deadlines, (self.next_deadline(record), record.id))
 
     def _take_outcome(self, event: Event, body: dict[str, Any]) -> None:
-        """Book a report, a correction or a default: sums first, then the record, then learning."""
+        """Book a report, a correction or a default: sums first, then the record, then learning.
+
+        What is learned from needs a cost and a reward; a complete decision leaves the memory. The
+        tests for changes see reports only: a default comes late, and would look like a change for
+        the worse.
+        """
         record = self.decisions.get(event.decision)
         if record is None:  # it has left the memory, so the event has it
             record = msgspec.convert(body["was"], DecisionRecord)
-        reset = self.arms[record.arm].reset
-        if event.kind == CORRECTED and record.learned > reset:
-            self.learner.forget(
-                record.arm, record.reward or 0.0, (record.cost or 0) / self._unit, record.learned
-            )
+        kind, arm, learner = event.kind, self.arms[record.arm], self.learner
+        if kind == CORRECTED:
+            if record.learned > arm.reset:
+                cost = (record.cost or 0) / self._unit
+                learner.forget(record.arm, record.reward or 0.0, cost, record.learned)
+            if "reward" in body and record.rewarded in ("observed", "defaulted"):
+                self.reward -= record.reward or 0.0
         if "cost" in body:
-            self._settle(record, body["cost"])
-        if "reward" in body:
-            self._count_reward(record, event)
-        record.apply_outcome(event, reset)
+            self._charge(record, body["cost"])
+            if self._quantile is not None:  # nothing else needs them
+                _keep_cost(arm.costs, record.cost, body["cost"])
+        if "late" not in body and body.get("reward") is not None:
+            self.reward += body["reward"]
+        record.apply_outcome(event, arm.reset)
         news = 0
-        if event.kind == TOLD:
+        if kind == TOLD:
             news = REWARD if record.rewarded == "observed" else 0
             if "cost" in body:
                 news += COST
-        self._learn(record, event.seq, news)
+        waited = (
+            record.rewarded != "pending"
+            and record.money not in OPEN
+            and self.decisions.pop(record.id, None) is not None
+        )
+        cost = (record.cost or 0) / self._unit
+        if record.learned == event.seq:
+            learner.learn(record.arm, record.reward or 0.0, cost, event.seq, waited, news)
+            return
+        if news & COST:
+            learner.observe_cost(record.arm, cost)
+        if waited:
+            learner.remove_waiting(record.arm)
 
-    def _settle(self, record: DecisionRecord, cost: int) -> None:
+    def _charge(self, record: DecisionRecord, cost: int) -> None:
         """Replace what a decision holds, or was charged before, by its cost."""
         arm, hold, more = self.arms[record.arm], record.hold, cost - record.charged
         day = self.days[record.day]
@@ -213,44 +235,10 @@ class State:
             excess = max(cost - hold, 0)
             self.overrun += excess - before
             arm.overruns += bool(excess) - bool(before)
-        if self._quantile is not None:  # nothing else needs them
-            _keep_cost(arm.costs, record.cost, cost)
-
-    def _count_reward(self, record: DecisionRecord, event: Event) -> None:
-        if event.kind == CORRECTED and record.rewarded in ("observed", "defaulted"):
-            self.reward -= record.reward or 0.0
-        if "late" not in event.body and event.body["reward"] is not None:
-            self.reward += event.body["reward"]
-
-    def _learn(self, record: DecisionRecord, seq: int, news: int) -> None:
-        """Learn, once cost and reward are both known; a complete decision leaves the memory.
-
-        ``news`` is what the tests for changes have not seen. A correction is no news to them, nor
-        is a default: it comes late, and would look like a change for the worse.
-        """
-        waited = (
-            record.rewarded != "pending"
-            and record.money not in OPEN
-            and self.decisions.pop(record.id, None) is not None
-        )
-        if record.learned == seq:
-            cost = (record.cost or 0) / self._unit
-            self.learner.learn(record.arm, record.reward or 0.0, cost, seq, waited, news)
-            return
-        if news & COST:
-            self.learner.observe_cost(record.arm, (record.cost or 0) / self._unit)
-        if waited:
-            self.learner.remove_waiting(record.arm)
 
     def _end_hold(self, event: Event, body: dict[str, Any]) -> None:
-        record, charge = self.decisions[event.decision], body.get("charge", 0)
-        arm = self.arms[record.arm]
-        arm.open -= 1
-        self.held -= record.hold
-        self.spent += charge
-        for balance in (arm.money, self.days[record.day]):
-            balance.held -= record.hold
-            balance.spent += charge
+        record = self.decisions[event.decision]
+        self._charge(record, body.get("charge", 0))
         record.apply(event)
         if record.done:
             del self.decisions[record.id]
@@ -426,13 +414,9 @@ def _wrap_large(value: Any) -> Any:
     return value
 
 
-def _unwrap_large(code: int, digits: memoryview) -> int:
-    return int(bytes(digits))
-
-
 def decode_snapshot(content: bytes) -> State | None:
     """Return the state of a snapshot; None if another version of bursar wrote it."""
-    data = msgspec.msgpack.decode(content, ext_hook=_unwrap_large)
+    data = msgspec.msgpack.decode(content, ext_hook=lambda _, digits: int(bytes(digits)))
     if data["v"] != VERSION:
         return None
     body = {"name": data["name"], "config": data["config"], "budget": 0, "arms": [], "caps": {}}

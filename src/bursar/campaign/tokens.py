@@ -30,9 +30,6 @@ class Grant(msgspec.Struct, frozen=True, array_like=True):
     ts: int
 
 
-_DECODER = msgspec.msgpack.Decoder(Grant)
-
-
 class TokenSigner:
     """Signs and opens tokens with the secret of a store."""
 
@@ -51,7 +48,7 @@ class TokenSigner:
             data = urlsafe_b64decode(token.encode())
             signature, body = data[:_SIGNATURE], data[_SIGNATURE:]
             if hmac.compare_digest(signature, self._signature(campaign, decision, body)):
-                return _DECODER.decode(body)
+                return msgspec.msgpack.decode(body, type=Grant)
         except ValueError:  # no base64, no msgpack
             pass
         raise InvalidInput(

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
 from bursar.arrays import Floats
+from bursar.campaign.decision import to_datetime
 from bursar.campaign.records import OPEN, ArmChange, changes_of
 from bursar.campaign.state import State
 from bursar.estimate import Estimate
@@ -102,8 +103,8 @@ def make_status(state: State, now: int) -> Status:
     config, amount = state.config, state.config.coin.amount
     today = state.day_balance(now)
     held = [decision.ts for decision in state.decisions.values() if decision.money in OPEN]
-    usable = [number for number, arm in enumerate(state.arms) if arm.state == "active"]
-    least = min((state.hold_of(number) for number in usable), default=0)
+    holds = [state.hold_of(k) for k, arm in enumerate(state.arms) if arm.state == "active"]
+    least = min(holds, default=0)
     return Status(
         name=state.name,
         state=state.state,
@@ -125,8 +126,8 @@ def make_status(state: State, now: int) -> Status:
         reward=state.reward,
         version=state.version,
         seq=state.seq,
-        at=datetime.fromtimestamp(state.ts / 1e6, UTC),
-        oldest_hold=datetime.fromtimestamp(min(held) / 1e6, UTC) if held else None,
+        at=to_datetime(state.ts),
+        oldest_hold=to_datetime(min(held)) if held else None,
         reward_range=config.reward_range,
         hold=config.hold,
     )
@@ -220,7 +221,7 @@ def make_arm_views(state: State) -> list[ArmView]:
             ratio=ratios[number] if plays else None,
             share_of_asks=arm.asks / state.asks if state.asks else None,
             share_of_spend=arm.money.spent / total if total else None,
-            last=datetime.fromtimestamp(arm.last / 1e6, UTC) if arm.last else None,
+            last=to_datetime(arm.last) if arm.last else None,
             overruns=arm.overruns,
             hold=amount(arm.max_cost if quantile is None else state.hold_of(number)),
             overrun_probability=None if quantile is None else _overrun(state, number, quantile),
@@ -239,41 +240,50 @@ def _overrun(state: State, number: int, quantile: float) -> float:
     return 1.0 - math.ceil(quantile * n) / (n + 1)
 
 
-class Statistics:
-    """Means and (biased) variances of all arms, in the user's units."""
+class Column(NamedTuple):
+    """The rewards or the costs of all arms: means, (biased) variances, and the range of each."""
 
-    def __init__(self, state: State, trust: bool = True) -> None:
-        """Take them from a state; without ``trust`` no policy's variances narrow intervals."""
+    mean: Floats
+    variance: Floats
+    low: float
+    high: float | Floats
+
+    def interval(self, n: Floats, eta_min: float | None) -> tuple[Floats, Floats]:
+        """Return 95% intervals of the means; variances narrow them if ``eta_min`` is given."""
+        spread: Floats = np.ones_like(n)
+        if eta_min is not None:
+            spread = eta(self.mean, self.variance, n, self.low, self.high, eta_min=eta_min)
+        return interval(self.mean, n, _Z, spread, self.low, self.high)
+
+
+class Statistics:
+    """Plays, rewards and costs of all arms, in the user's units."""
+
+    def __init__(self, state: State) -> None:
         learner, unit = state.learner, 10.0**-state.config.coin.exponent
         scale, arms = learner.scale, learner.arms
-        self.reward_range = low, high = learner.reward_range
+        low, high = learner.reward_range
         self.n: Floats = arms["n"].copy()
         plays, played = np.maximum(self.n, 1.0), self.n > 0.0
         reward = scale.reward_low + scale.reward_width * (arms["reward"] / plays)
         cost = scale.cost_low + scale.cost_width * (arms["cost"] / plays)
         # sums of floats may leave the range by a digit
-        self.reward = np.clip(np.where(played, reward, low), low, high)
-        self.cost = np.where(played, cost, 0.0)
-        self.reward_variance: Floats = arms["reward_m2"] / plays * scale.reward_width**2
-        self.cost_variance: Floats = arms["cost_m2"] / plays * scale.cost_width**2
+        reward = np.clip(np.where(played, reward, low), low, high)
+        cost = np.where(played, cost, 0.0)
         most = [
             # an overrun proves that the most was wrong
             arm.max_cost if not arm.overruns else max([arm.max_cost, *arm.costs])
             for arm in state.arms
         ]
-        self.top = np.maximum(np.array(most, dtype=np.float64) * unit, self.cost)
-        # variance over the largest that the mean allows; 1 unless it is trusted
-        self.reward_eta = self.cost_eta = np.ones_like(self.n)
-        least = learner.policy.interval_eta_min() if trust else None
-        if least is not None:
-            n, top = self.n, self.top
-            self.reward_eta = eta(self.reward, self.reward_variance, n, low, high, eta_min=least)
-            self.cost_eta = eta(self.cost, self.cost_variance, n, 0.0, top, eta_min=least)
+        top = np.maximum(np.array(most, dtype=np.float64) * unit, cost)
+        self.reward = Column(reward, arms["reward_m2"] / plays * scale.reward_width**2, low, high)
+        self.cost = Column(cost, arms["cost_m2"] / plays * scale.cost_width**2, 0.0, top)
+        self._eta_min = learner.policy.interval_eta_min()
 
     def estimate(self) -> tuple[list[Estimate], list[Estimate], list[Estimate]]:
         """Return reward and cost with Theorem 1's intervals, and their ratio with Theorem 2's."""
-        r_low, r_high = interval(self.reward, self.n, _Z, self.reward_eta, *self.reward_range)
-        c_low, c_high = interval(self.cost, self.n, _Z, self.cost_eta, 0.0, self.top)
+        r_low, r_high = self.reward.interval(self.n, self._eta_min)
+        c_low, c_high = self.cost.interval(self.n, self._eta_min)
         # a loss per cost is largest where the cost is smallest: the signs decide which end counts
         low = per_cost(r_low, np.where(r_low < 0.0, c_low, c_high))
         high = np.where(
@@ -282,9 +292,9 @@ class Statistics:
             per_cost(r_high, np.where(r_high < 0.0, c_high, c_low)),
         )
         columns = (
-            (self.reward, r_low, r_high),
-            (self.cost, c_low, c_high),
-            (per_cost(self.reward, self.cost), low, high),
+            (self.reward.mean, r_low, r_high),
+            (self.cost.mean, c_low, c_high),
+            (per_cost(self.reward.mean, self.cost.mean), low, high),
         )
         rewards, costs, ratios = (
             [Estimate(*row) for row in zip(*(end.tolist() for end in ends), strict=True)]

@@ -8,10 +8,10 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack, overload
 
 from bursar import campaign
-from bursar.campaign.ask_options import check_new_id, make_ask_options, new_id
+from bursar.campaign.ask_options import AskKeywords, check_new_id, make_ask_options, new_id
 from bursar.campaign.decision import DecisionBlock
 from bursar.client.decode import (
     decode_arm,
@@ -51,14 +51,6 @@ _PAGE = 1000
 _MOST_TOKENS = 10_000
 _RELEASE_TIMEOUT = 2.0  # seconds that releasing a hold may delay a caller who was interrupted
 _OUTCOME = frozenset(("decision", "cost", "reward", "report", "rounding", "token"))
-
-
-class AskKeywords(TypedDict, total=False):
-    """The options of every ask."""
-
-    among: Sequence[str] | None
-    exclude: Sequence[str] | None
-    context: dict[str, Any] | None
 
 
 class Ask(Protocol[One, Many]):
