@@ -4,8 +4,6 @@ Every check returns the values it accepted, as float64, or raises :class:`Invali
 name, the requirement and the first value that breaks it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

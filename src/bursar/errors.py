@@ -4,8 +4,6 @@ A message says what was wrong, the value that was given, and the way out. Messag
 shows too are neutral, or name the option or command beside the argument or method.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Mapping
 

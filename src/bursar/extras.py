@@ -1,7 +1,5 @@
 """Optional libraries, imported when they are used."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

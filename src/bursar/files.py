@@ -1,7 +1,5 @@
 """Files that are written completely or not at all, and the folder for stored data."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -3,8 +3,6 @@
 Digits that reports and pages promise differ: where they do, a parameter says so.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Money: integers of a small unit inside, decimals outside; floats only where they are exact."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation

@@ -3,8 +3,6 @@
 Each check plays small games and raises :class:`bursar.errors.NonConforming` with what it found.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

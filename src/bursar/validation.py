@@ -4,8 +4,6 @@ Every check returns the value it accepted, converted, or raises :class:`InvalidI
 name, the requirement and the value.
 """
 
-from __future__ import annotations
-
 import math
 from enum import Enum
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """The options of an ask, and the ids of decisions."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

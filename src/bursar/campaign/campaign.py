@@ -1,7 +1,5 @@
 """A live campaign: a budget, arms and a policy. Ask which arm to play, then tell the outcome."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal

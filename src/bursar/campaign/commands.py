@@ -5,8 +5,6 @@ rules of an ask stand in :mod:`bursar.campaign.holds`. An embedded campaign runs
 time; the service commits many of them together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any

@@ -1,7 +1,5 @@
 """How a campaign is created: its store is opened and its first event is written."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -7,8 +7,6 @@ them for every kind. A kind that is not here was written by a newer version of b
 The names and the keys of the bodies are durable: they stand in ledgers and must not change.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final, Literal, NotRequired
 
 from bursar.errors import NewerSchema

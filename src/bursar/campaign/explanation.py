@@ -1,7 +1,5 @@
 """Why a decision was made: the state before it, every arm in it, and the reason in sentences."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

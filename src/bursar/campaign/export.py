@@ -4,8 +4,6 @@ The shell writes both to files; the service streams the events. Times of events 
 and their money is in units, as in the log.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import tempfile

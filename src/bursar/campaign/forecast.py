@@ -12,8 +12,6 @@ is left or into its cap; then the others share it alone. When none of them is le
 arms that still fit takes over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The rules of an ask: which arms may be chosen, what is held, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from time import monotonic_ns
 from typing import Any

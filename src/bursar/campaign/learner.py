@@ -4,8 +4,6 @@ Decisions without an outcome count as plays at the means of their arm so far. Wi
 hundred asks in a row would all go to the arm that looked best before the first of them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import cache

@@ -6,8 +6,6 @@ The names of their fields are durable: they stand in snapshots, and those of
 :class:`DecisionRecord` in the log as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

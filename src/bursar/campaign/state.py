@@ -3,8 +3,6 @@
 A snapshot is a state as bytes, the same bytes for the same state; it spares reading a long log.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ granted, signed with a secret that only the ledger and its backups have. So thei
 recorded, and no one else can make the ledger accept a decision.
 """
 
-from __future__ import annotations
-
 import hmac
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode

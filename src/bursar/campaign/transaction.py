@@ -1,7 +1,5 @@
 """A transaction: one campaign held still, and events that are committed together."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Views of a campaign: its status and its arms at one moment, as frozen records."""
 
-from __future__ import annotations
-
 import math
 from copy import copy
 from dataclasses import dataclass

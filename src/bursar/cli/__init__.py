@@ -4,8 +4,6 @@ Each command is declared by the function that implements it. These functions imp
 databases and web servers when they run, so that ``bursar --help`` starts fast.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 from pathlib import Path

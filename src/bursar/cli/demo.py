@@ -5,8 +5,6 @@ only later. Some rewards arrive late, some answers never, and a few cost more th
 hours before the start are simulated in a moment, with a clock that is set by hand.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

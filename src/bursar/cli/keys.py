@@ -1,7 +1,5 @@
 """The commands ``bursar keys …``: the API keys of a service."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """The commands ``bursar policies`` and ``bursar policy``."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Annotated, Any
 

@@ -5,8 +5,6 @@ it; those of a thread block and never do, so a blocking runner finishes a script
 Retries and failures are handled in one place for both.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import time

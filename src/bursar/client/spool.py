@@ -1,7 +1,5 @@
 """The spool: a SQLite file of outcomes that could not be delivered yet."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

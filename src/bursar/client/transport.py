@@ -1,7 +1,5 @@
 """Transport: how requests reach a service, with retries, a deadline and a spool."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math

@@ -1,7 +1,5 @@
 """The dashboard: pages for the people responsible for a budget, rendered on the server."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

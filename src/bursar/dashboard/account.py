@@ -1,7 +1,5 @@
 """Signing in and out with a key, and the page that manages keys."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime, timedelta
 from typing import Any

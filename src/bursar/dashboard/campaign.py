@@ -1,7 +1,5 @@
 """The pages of a campaign and of its decisions, and the history that charts draw."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

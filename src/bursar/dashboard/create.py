@@ -1,7 +1,5 @@
 """The form that creates a campaign; each error is shown beside its field."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Changes to a campaign: the buttons of its page, and the page that changes its budget."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any

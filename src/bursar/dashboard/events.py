@@ -1,7 +1,5 @@
 """The log of a campaign in words: the page of all events, with filters and permanent links."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any

@@ -1,7 +1,5 @@
 """The first page: all campaigns, and whether money is being lost."""
 
-from __future__ import annotations
-
 import logging
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """What all pages share: templates and their filters, forms, redirects, and errors as pages."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence

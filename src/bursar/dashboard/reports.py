@@ -1,7 +1,5 @@
 """Reports of experiments, served in a sandbox because a report contains scripts of its own."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime

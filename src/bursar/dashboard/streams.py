@@ -5,8 +5,6 @@ campaign with thousands of events per second therefore costs a browser no more t
 and each page needs one connection.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

@@ -1,7 +1,5 @@
 """The summary of a campaign: everything that pages show of it, read at one moment."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -5,8 +5,6 @@ an interrupted run continues where it stopped, and changed code never reuses old
 a checksum, which is compared before anything in it is used: what a disk changed is computed again.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

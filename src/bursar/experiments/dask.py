@@ -4,8 +4,6 @@ Workers need nothing but bursar: the user's own problems and policies travel wit
 results return to the folder of the machine that asks.
 """
 
-from __future__ import annotations
-
 import logging
 import pickle
 import time

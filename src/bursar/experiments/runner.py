@@ -1,7 +1,5 @@
 """Run an experiment: find what is stored, compute what is missing, store each cell as it ends."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ A file may name Python files that define the user's own policies. The experiment
 are such files, too.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json

@@ -4,8 +4,6 @@ One arm is one record of seven doubles, so that a decision over many arms reads 
 and passing all arms to compiled code costs as much as passing one array.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

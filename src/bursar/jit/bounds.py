@@ -7,8 +7,6 @@ so an index of -1e16. Here nothing is subtracted: the lower bound is 0 if and on
 the upper bound is 1 if and only if y is 0.
 """
 
-from __future__ import annotations
-
 import math
 
 from bursar.jit.compile import compiled

@@ -10,8 +10,6 @@ Numba takes longer to import than all of bursar, so nothing here imports it befo
 called. A process that makes only a few calls need not import it at all: see `delay_compilation`.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from functools import update_wrapper

@@ -30,8 +30,6 @@ piecewise-stationary bandits, https://arxiv.org/abs/1902.01575; windows that dou
 Bifet & Gavaldà (2007).
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

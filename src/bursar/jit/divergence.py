@@ -7,8 +7,6 @@ beyond; its inner minimum is the smaller root of a quadratic. So the supremum is
 G(q) = L, found by a safeguarded Newton iteration on log q.
 """
 
-from __future__ import annotations
-
 import math
 
 from bursar.jit.compile import compiled

@@ -8,8 +8,6 @@ array: cheap to pass, to copy and to store, and independent for every key.
 Salmon, Moraes, Dror & Shaw (2011). Parallel random numbers: as easy as 1, 2, 3. SC '11.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

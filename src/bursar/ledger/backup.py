@@ -1,7 +1,5 @@
 """Backups of an SQLite ledger: copied while it is in use, verified before they get their name."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The chain of a log: events are numbered without gaps, ordered in time, and hashed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 

@@ -5,8 +5,6 @@ one way, so that the hash of an event is a hash of its meaning. Each hash covers
 event cannot be changed, dropped or moved without changing all later hashes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from hashlib import blake2b

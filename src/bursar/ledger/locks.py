@@ -3,8 +3,6 @@
 All locks end with their process, so a process that is killed leaves none behind.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

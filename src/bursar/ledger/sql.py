@@ -7,8 +7,6 @@ database can hold other tables, too; a fill factor lets a campaign's row change 
 touching an index.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import time

@@ -4,8 +4,6 @@ Here are also the statements that a store shares with backups: how tables are cr
 and how events are appended.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -6,8 +6,6 @@ decided from the log up to its head is decided from the newest events. When its 
 without an error, everything that was appended becomes durable at once; with an error, nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar

@@ -5,8 +5,6 @@ by its slug and drawn in grey, so a new policy needs no line here. The module im
 code, so the command line can use it without the extra ``paper``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Every policy, one file each, and the one table that names them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 

@@ -9,8 +9,6 @@ Xia, Qin, Ding, Li, Zhang, Yu & Liu (2017). Finite budget analysis of multi-arme
 Neurocomputing 258.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -10,8 +10,6 @@ is counted, reward first, then cost. There are no initial plays: the prior is Be
 Xia, Li, Qin, Yu & Liu (2015). Thompson sampling for budgeted multi-armed bandits. IJCAI.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

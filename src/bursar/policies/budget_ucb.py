@@ -10,8 +10,6 @@ of ω-UCB's authors has f = 2 and log(t - 2): ``variant="authors"``.
 Xia, Ding, Zhang, Yu & Qin (2015). Budgeted bandit problems with continuous random costs. ACML.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple

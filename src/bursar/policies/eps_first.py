@@ -9,8 +9,6 @@ Tran-Thanh, Chapman, Munoz de Cote, Rogers & Jennings (2010). Epsilon-first poli
 budget-limited multi-armed bandits. AAAI.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

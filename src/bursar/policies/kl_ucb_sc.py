@@ -12,8 +12,6 @@ with stochastic action costs. IEICE Trans. Fundamentals E100-A(11). The formula 
 optimality that its abstract claims; see docs/deviations.md.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

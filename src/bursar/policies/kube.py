@@ -11,8 +11,6 @@ Tran-Thanh, Chapman, Rogers & Jennings (2012). Knapsack based optimal policies f
 multi-armed bandits. AAAI. https://arxiv.org/abs/1204.1909
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -11,8 +11,6 @@ is m-UCB with α² = κ. A call of ``choose`` gives one arm; a set is fixed as i
 Xia, Qin, Ma, Yu & Liu (2016). Budgeted multi-armed bandits with multiple plays. IJCAI.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple

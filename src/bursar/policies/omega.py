@@ -10,8 +10,6 @@ Heyden, Arzamasov, Fouché & Böhm (2024). Budgeted Multi-Armed Bandits with Asy
 Intervals. KDD '24. https://arxiv.org/abs/2306.07071
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple

@@ -13,8 +13,6 @@ Garivier & Moulines (2011). On upper-confidence bound policies for switching ban
 https://arxiv.org/abs/0805.3415
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

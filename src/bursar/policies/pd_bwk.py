@@ -14,8 +14,6 @@ Badanidiyuru, Kleinberg & Slivkins (2013). Bandits with knapsacks. FOCS.
 https://arxiv.org/abs/1305.2545
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple

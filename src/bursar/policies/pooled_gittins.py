@@ -43,8 +43,6 @@ Lai (1987). Adaptive treatment allocation and the multi-armed bandit problem. An
 15(3). https://doi.org/10.1214/aos/1176350495
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -12,8 +12,6 @@ Cayci, Eryilmaz & Srikant (2020). Budget-constrained bandits over general cost a
 distributions. AISTATS.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -12,8 +12,6 @@ seen. While s is not below it the formula is negative or undefined and the index
 Ding, Qin, Zhang & Liu (2013). Multi-armed bandit with budget constraint and variable costs. AAAI.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple

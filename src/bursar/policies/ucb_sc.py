@@ -11,8 +11,6 @@ Watanabe, Komiyama, Nakamura & Kudo (2018). UCB-SC: a fast variant of KL-UCB-SC 
 multi-armed bandit problem. IEICE Trans. Fundamentals E101-A(3).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Uniform random: every arm equally likely, nothing learned. The yardstick for all others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

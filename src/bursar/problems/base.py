@@ -1,7 +1,5 @@
 """What all problems share: the true means of their arms, regret, and outcomes to draw."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Arms whose costs, and perhaps rewards, are anything between 0 and 1, by Beta distributions."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,7 +1,5 @@
 """Arms that repeat what was observed: pairs of reward and cost, drawn with replacement."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

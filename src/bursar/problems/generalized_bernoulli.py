@@ -1,7 +1,5 @@
 """Arms that yield one of a few evenly spaced values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Arms whose means change while the budget is spent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -16,8 +16,6 @@ the linearised ratios. Weights are valid only for choices that do not learn.
 Swaminathan & Joachims (2015). The self-normalized estimator for counterfactual learning. NeurIPS.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

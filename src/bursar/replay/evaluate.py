@@ -1,7 +1,5 @@
 """Replay a log under other policies, and describe what was found in sentences."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

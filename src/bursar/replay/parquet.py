@@ -1,7 +1,5 @@
 """The rows of a log that is a Parquet file (extra ``paper``)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Support: the rows of a log that can stand for plays of other policies, or why none can."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

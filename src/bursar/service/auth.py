@@ -5,8 +5,6 @@ that comes with a session must also carry the session's CSRF token, in the heade
 ``X-CSRF-Token`` or in the field ``csrf`` of a form; another site's page does not know it.
 """
 
-from __future__ import annotations
-
 import hmac
 import secrets
 import time

@@ -1,7 +1,5 @@
 """The OpenAPI 3.1 document of the service, made from the operations that it routes."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 import types

@@ -1,7 +1,5 @@
 """Responses: JSON, and problems (RFC 9457) with codes that programs can compare."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Iterable

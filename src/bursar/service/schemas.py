@@ -4,8 +4,6 @@ Docstrings of bodies are descriptions in the OpenAPI document. A response that s
 campaign has the fields of the record, so they are declared once.
 """
 
-from __future__ import annotations
-
 import types
 import typing
 from collections.abc import Callable

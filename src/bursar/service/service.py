@@ -1,7 +1,5 @@
 """The service: the campaigns of a store, for the routes and pages that serve them."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

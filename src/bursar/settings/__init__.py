@@ -1,7 +1,5 @@
 """Settings: families of problems, those of the paper among them, drawn for each repetition."""
 
-from __future__ import annotations
-
 from bursar.errors import UnknownSetting, suggest
 from bursar.settings.base import Setting, load_table
 from bursar.settings.families import FAMILIES

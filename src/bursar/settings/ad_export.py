@@ -4,8 +4,6 @@ Lines become rows, rows of one arm are added up, and the arms of each group form
 cannot be used is counted by reason; what is ambiguous is refused.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

@@ -6,8 +6,6 @@ accepts UTF-8 and UTF-16, four delimiters, ZIP files and lines before the header
 be used are counted by reason in :class:`Exclusions`, never dropped silently.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io

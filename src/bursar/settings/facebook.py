@@ -8,8 +8,6 @@ campaign columns are missing and the other values are shifted two columns to the
 are left out and counted.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

@@ -6,8 +6,6 @@ which they are drawn, so the best arm may be anywhere. The order of the draws is
 another order would give other problems. ``families.toml`` has their numbers and descriptions.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

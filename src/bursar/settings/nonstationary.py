@@ -5,8 +5,6 @@ means of each step are drawn from a seed of their own, so that a problem with tw
 the problem with one change does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Results as Arrow tables and Parquet files (extra ``paper``)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

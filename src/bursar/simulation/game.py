@@ -5,8 +5,6 @@ a policy with a ``choose_cached`` takes the plain loop with that in place of a l
 everything can be played by the plain loop, which looks at all arms at every play.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache

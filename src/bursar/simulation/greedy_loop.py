@@ -4,8 +4,6 @@ A coin is drawn at every play, as in the plain loop; all arms are looked at only
 ratio does not stand above all others any more. The choices are those of the plain loop.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from bursar.arrays import Floats

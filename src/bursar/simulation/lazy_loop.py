@@ -11,8 +11,6 @@ deviations only grow, and the radius is smallest at the last play: if the index 
 cases is above all bounds, every single play of the block was right.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ on how much was spent before. Random numbers can be shared nevertheless: the n-t
 compares its means with the same two uniform numbers, whichever policy plays and in any order.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """The plain loop: every policy, a full decision per play; the other loops are tested against it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Play one policy on one problem until its budget is spent."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

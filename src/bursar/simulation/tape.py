@@ -8,8 +8,6 @@ tape knows the least and largest mean reward and mean cost, so that a block of p
 without reading it.
 """
 
-from __future__ import annotations
-
 import threading
 from time import thread_time
 from typing import Any

@@ -15,8 +15,6 @@ Poisson process with rate p/(1-p) per arm and decision, and an unmarked decision
 Level, s and p are recomputed now and then; they change the speed, never the law.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ r"""Confidence levels, the standard deviations that belong to them, and the inte
 Heyden et al. (2024), KDD '24, Theorem 3 and App. "Asymmetry of confidence interval".
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from statistics import NormalDist

@@ -1,7 +1,5 @@
 """Theorems 1 and 2: confidence intervals for bounded variables and for reward per cost."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -11,8 +11,6 @@ distance to the next singularity 16 nodes leave an error far below one unit in t
 Heyden et al. (2024), KDD '24, Sec. 3, Theorem 4, Lemma 1, and the proof of Theorem 6.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

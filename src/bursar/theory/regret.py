@@ -10,8 +10,6 @@ al. (2017) and states its order only.
 Heyden et al. (2024), KDD '24, Theorems 5 and 6.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

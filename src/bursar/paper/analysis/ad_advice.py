@@ -1,7 +1,5 @@
 """Advice on a user's own ads: how much the file says about them, and what a comparison means."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial

@@ -5,8 +5,6 @@ more than two means do. A few games that stay on a wrong arm can dominate the me
 game is tested beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

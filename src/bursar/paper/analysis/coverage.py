@@ -8,8 +8,6 @@ sqrt(log(2/level) / 2n), that of UCB-SC sqrt(log(1/level) / 2n), since its disc 
 The rows ``as_published`` repeat the errors of the published script (docs/deviations.md, 18-21).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -6,8 +6,6 @@ setting with the same weight. It describes the typical game. The mean, which a f
 dominate, is counted beside it: on how many settings it is significantly lower.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass

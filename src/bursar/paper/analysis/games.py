@@ -11,8 +11,6 @@ rho = 1/4 on S-Br-10, 1.4% lose more than a tenth and 1.6% more than a twentieth
 and 7.8%.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -9,8 +9,6 @@ The module also computes what regret is compared with: other values of rho, Theo
 and the asymptotic lower bound, each for the problems that were played.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

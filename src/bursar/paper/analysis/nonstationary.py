@@ -1,7 +1,5 @@
 """Nonstationary settings: from which speed of change on a policy that never forgets loses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple

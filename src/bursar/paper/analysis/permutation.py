@@ -4,8 +4,6 @@ Everything is seeded: the same differences give the same numbers. The sign-flip 
 hand because SciPy's permutation test takes 300 times as long, and a report needs thousands.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any

@@ -8,8 +8,6 @@ repetitions. Both policies keep the same repetitions in a resample, for they met
 The ratio of 95th percentiles says what a user must be prepared for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

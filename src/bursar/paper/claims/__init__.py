@@ -3,8 +3,6 @@
 A claim holds, does not hold, depends, or is not tested.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

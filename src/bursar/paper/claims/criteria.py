@@ -10,8 +10,6 @@ Two claims need more: `published_order` reads the published matrix where no game
 `dominant` compares one policy with many over all settings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import cache, cached_property, partial

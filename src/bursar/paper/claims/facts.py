@@ -1,7 +1,5 @@
 """Claims that no game decides: on the bounds of Figure 1, on Example 2, and on the file of ads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures that compare policies: shares lost, orders, ratios, failures and speed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Draw every figure that a result has the data for, as PNG and SVG files."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

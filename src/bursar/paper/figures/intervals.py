@@ -1,7 +1,5 @@
 """Figures of intervals and arms: bounds (the paper's Fig. 1), asymmetry, and ad campaigns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures of regret over the budget, over ρ, and over the speed of change."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any

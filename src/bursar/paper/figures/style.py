@@ -1,7 +1,5 @@
 """The look that all figures share: sizes, fonts, axes, legends, and bands around curves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The results folder of a run: tables, figures, claims, report, and how it was made."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The data of a report, the tables made from them, and how the page writes numbers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Figures are embedded as data, so the page is a single file that opens without a network.
 """
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What a report says in words: the numbers of its summary, and sentences on comparisons."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from bursar.estimate import Estimate

@@ -3,8 +3,6 @@
 Events are sent as they are in the log: times in µs since 1970, money in units.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar

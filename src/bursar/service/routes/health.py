@@ -4,8 +4,6 @@ The first two need no key, since load balancers have none, and reveal nothing. M
 amounts of money, so they need a key that may read all campaigns.
 """
 
-from __future__ import annotations
-
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from bursar.errors import Forbidden

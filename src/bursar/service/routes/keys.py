@@ -1,7 +1,5 @@
 """Keys over HTTP: create, list, rotate, revoke. A key manages only keys with no more rights."""
 
-from __future__ import annotations
-
 import msgspec
 
 from bursar.service import schemas
