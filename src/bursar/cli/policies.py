@@ -1,5 +1,7 @@
 """The commands ``bursar policies`` and ``bursar policy``."""
 
+from __future__ import annotations
+
 import inspect
 from typing import Annotated, Any
 
