@@ -34,7 +34,7 @@ def run(url: str, kills: int, pause: float) -> dict[str, Any]:
 
 
 def test_hundreds_of_kills_on_sqlite(tmp_path: Path) -> None:
-    kills = extent(60, 200)
+    kills = extent(40, 200)
     seen = run(f"sqlite:///{tmp_path}/spend.db", kills, 0.05)
     assert seen["kills"] == kills
     assert seen["acknowledged"] > kills  # they did work between the kills

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from extent import extent
 from service_app import eventually, free_port
 
 from bursar.campaign import Campaign
@@ -22,7 +23,7 @@ from bursar.service.keys import SCOPES
 
 ARMS = {"a": "0.05", "b": "0.20"}
 BUDGET = "30.00"
-KILLS = 3
+KILLS = extent(2, 5)
 
 
 class Killable:
