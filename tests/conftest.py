@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import os
 import signal
 import threading
+from pathlib import Path
+from shutil import disk_usage
 
 import pytest
+from extent import extent
 from hypothesis import settings
 
 # a background job of a shell without a terminal starts with SIGINT ignored, and its children
@@ -13,6 +17,13 @@ if (
     and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 ):
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# a ledger waits for the disk at every commit, and tests of it would spend their time so; they cut
+# the power of a simulated disk only (power_cut.py), so memory serves as well; `make test-all` and
+# machines with little memory use the disk
+_MEMORY = Path("/dev/shm")
+if extent(True, False) and _MEMORY.is_dir() and disk_usage(_MEMORY).free > 2**30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
 # the first example pays for compiling; the same examples every time, so that no run is a gamble
 settings.register_profile("bursar", deadline=None, derandomize=True)

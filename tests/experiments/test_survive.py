@@ -104,7 +104,7 @@ def test_ctrl_c_finishes_what_runs_and_the_same_command_goes_on(grid, tmp_path):
     with started(grid, out) as process:
         wait_for_parts(process, out, 3)
         process.send_signal(signal.SIGINT)
-        printed, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "finishing running units; press Ctrl-C again to stop at once" in errors
     kept = parts(out)
