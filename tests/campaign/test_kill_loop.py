@@ -86,12 +86,15 @@ def test_checker_takes_what_is_right(tmp_path: Path) -> None:
 def test_checker_takes_a_refusal_beside_the_last_ask(tmp_path: Path) -> None:
     sample = Sample(tmp_path)
     sample.campaign.set_budget("0.18")
-    got = sample.campaign.ask(id="d3")  # what is left now fits once
+    sample.campaign.tell("d1", cost="0.01", reward=0.5)
+    told = {"op": "tell", "id": "d1", "cost": 1, "reward": 0.5}
+    sample.note("c4", told, {"replayed": False})
+    got = sample.campaign.ask(id="d3")  # 9 were left for it, and 4 after it
     one = {"id": got.id, "arm": got.arm, "hold": 5, "seq": got.seq}
-    sample.note("c4", {"op": "ask", "id": "d3"}, {"granted": [one]})
-    sample.note("c5", {"op": "ask", "id": "d4"}, {"refused": True})
-    sample.lines[-2]["t"], sample.lines[-1]["t"] = 810, 840  # while the other waited
-    assert sample.check()["acknowledged"] == 6
+    sample.note("c5", {"op": "ask", "id": "d3"}, {"granted": [one]})
+    sample.note("c6", {"op": "ask", "id": "d4"}, {"refused": True})
+    sample.lines[-2]["t"], sample.lines[-1]["t"] = 1010, 1040  # while the other waited
+    assert sample.check()["acknowledged"] == 7
 
 
 def test_checker_sees_a_lost_ask(tmp_path: Path) -> None:
