@@ -44,6 +44,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by what they need, and keep those that share something costly in one process."""
     for item in items:
         names = set(getattr(item, "fixturenames", ()))
+        given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if any(isinstance(value, str) and value == "postgres" for value in given):
+            names.add("postgres")  # a fixture that has a store of each kind asks for it later
         for fixture, marker in _MARKED.items():
             if fixture in names:
                 item.add_marker(marker)
