@@ -74,9 +74,9 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # not longer: asyncio.run() is refused while Playwright runs
 def browser():
-    """A real browser, for all tests of this process."""
+    """A real browser, for all tests of a file."""
     missing = [] if CHROMIUM else ["chromium (apt-get install chromium)"]
     for name in ("playwright", "axe_playwright_python"):
         if importlib.util.find_spec(name) is None:
