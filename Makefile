@@ -13,6 +13,9 @@ serve: .venv/ready-service
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --durations 25 --durations-min 1
 
+# the tests start hundreds of processes; each would compile all modules anew
+unexport PYTHONDONTWRITEBYTECODE
+
 test: .venv/ready-test browser kernels
 	$(PYTEST) -m "not slow"
 

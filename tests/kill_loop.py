@@ -305,7 +305,8 @@ def _rightly_refused(
     refused = [call for call in calls if call.answer and call.answer.get("refused")]
     for call in refused:
         first = max((seq for seq, at in ended.items() if at < call.began), default=1)
-        last = min((seq for seq, at in began.items() if at > call.ended), default=len(available))
+        later = (seq for seq, at in began.items() if at > call.ended)
+        last = min(later, default=len(available) + 1)  # the state after the last event counts, too
         moments = available[first - 1 : max(last - 1, first)]
         assert min(moments) < min(ARMS.values()), f"refused for no reason: {call}"
     return len(refused)

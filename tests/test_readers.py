@@ -17,7 +17,6 @@ from extent import extent
 from hand_clock import live_state
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
-from postgres_server import database, postgres  # noqa: F401  fixtures
 from typer.testing import CliRunner
 
 from bursar import Campaign
@@ -215,5 +214,5 @@ def test_13_what_is_accepted_is_read_by_all_in_sqlite(folder):
     explore(f"sqlite:///{folder / 'a.db'}", folder, extent(5, 200))
 
 
-def test_13_what_is_accepted_is_read_by_all_in_postgresql(folder, database):  # noqa: F811
+def test_13_what_is_accepted_is_read_by_all_in_postgresql(folder, database):
     explore(database, folder, extent(3, 100))

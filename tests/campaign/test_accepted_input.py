@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from dashboard_site import site
 from hand_clock import HandClock, live_state
-from postgres_server import database, postgres  # noqa: F401  fixtures
 from typer.testing import CliRunner
 
 from bursar import Campaign, Client

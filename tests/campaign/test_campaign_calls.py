@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from postgres_server import database, postgres  # noqa: F401 - fixtures
 from typer.main import get_command
 
 from bursar.campaign import Campaign, Config

@@ -28,7 +28,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from postgres_server import database, postgres  # noqa: F401 - fixtures
 
 from bursar import errors
 from bursar.campaign import Campaign, committer
@@ -540,7 +539,7 @@ class DurableMachine(Machine):
 
 def test_memory() -> None:
     run_state_machine_as_test(
-        MemoryMachine, settings=settings(max_examples=extent(100, 200), stateful_step_count=50)
+        MemoryMachine, settings=settings(max_examples=extent(60, 200), stateful_step_count=50)
     )
 
 
@@ -551,7 +550,7 @@ def test_sqlite(tmp_path: Path) -> None:
     )
 
 
-def test_postgres(database: str) -> None:  # noqa: F811
+def test_postgres(database: str) -> None:
     run_state_machine_as_test(
         lambda: DurableMachine(lambda: PostgresStore(database)),
         settings=settings(max_examples=extent(10, 20), stateful_step_count=50),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -30,11 +31,12 @@ THREADS, ROUNDS = 16, 30
 
 
 class Counting:
-    """A store that counts its sessions, and lets every so-manieth commit fail."""
+    """A store that counts its sessions, takes its time, and lets every so-manieth commit fail."""
 
-    def __init__(self, store: Store, failing: int = 0) -> None:
+    def __init__(self, store: Store, failing: int = 0, seconds: float = 0.0) -> None:
         self.store = store
         self.failing = failing
+        self.seconds = seconds
         self.sessions = self.failed = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -46,6 +48,7 @@ class Counting:
             self.sessions += 1
             before = session.head.seq
             yield session
+            time.sleep(self.seconds)
             # SQLite's session takes back what was appended; a look alone cannot fail
             if self.failing and self.sessions % self.failing == 0 and _appended(session, before):
                 self.failed += 1
@@ -83,7 +86,7 @@ def in_threads(work: Callable[[int], None]) -> None:
 
 
 def test_no_update_is_lost_and_each_call_gets_its_own_answer(store: Store) -> None:
-    counting = Counting(store)
+    counting = Counting(store, seconds=0.001)  # as on a disk
     campaign = Campaign(
         "c", "1000", {"x": "1", "y": "0.50"}, exponent=4, storage=counting, max_open=THREADS
     )

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from extent import extent
 from hand_clock import HandClock, live_state
 from msgspec.structs import replace
 
@@ -193,7 +194,7 @@ def busy(policy: str, decisions: int = 300, **options):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_decision_is_explained_and_found_again(policy: str) -> None:
-    campaign, decisions = busy(policy, 300 if policy in POLICIES[:4] else 120)
+    campaign, decisions = busy(policy, 300 if policy in POLICIES[: extent(1, 4)] else 120)
     assert len(decisions) > 100
     ways, statuses = set(), set()
     for decision in decisions:
@@ -561,7 +562,7 @@ def toss(
 def test_ninety_of_a_hundred_forecasts_hold(policy: str) -> None:
     chances = {"x": (0.7, 0.4), "y": (0.5, 0.5), "z": (0.3, 0.3)}
     held = []
-    for seed in range(150):
+    for seed in range(extent(90, 150)):
         clock, random_ = make_clock(), random.Random(seed)
         campaign = Campaign(
             "f", budget=100, arms=dict.fromkeys(chances, 1), policy=policy, seed=seed, clock=clock

@@ -6,6 +6,7 @@ import csv
 import json
 
 import pytest
+from report_sample import no_pictures  # noqa: F401 - a fixture
 from typer.testing import CliRunner
 
 from bursar.cli import app
@@ -104,6 +105,7 @@ def test_the_written_experiment_finds_what_is_cached(folder):
     assert (facts["to_compute"], facts["cached"]) == (0, 16)
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_run_can_be_forced_to_compute_everything_again(folder):
     before = (folder / "results.parquet").read_bytes()
     done = typed("run", folder / "experiment.toml", "--out", folder, "--json", "--force")
@@ -175,6 +177,7 @@ def test_a_folder_compared_with_itself_is_identical(folder):
     assert {row["verdict"] for row in rows} == {"identical"}
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_two_folders_side_by_side(grid, folder, tmp_path):
     other = tmp_path / "other"
     typed("run", grid, "--out", other, "--seed", 5, "--policy", "bts", "--policy", "m-ucb")
@@ -195,6 +198,7 @@ def test_a_folder_without_results_is_said(tmp_path, folder):
 # one's own ads
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_own_ads_end_in_advice_and_every_line_is_accounted_for(tmp_path):
     export = tmp_path / "report.csv"
     export.write_text(ADS)

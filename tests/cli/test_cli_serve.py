@@ -11,15 +11,12 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from contextlib import ExitStack, suppress
-from functools import partial
 from pathlib import Path
-from resource import RLIMIT_NOFILE, setrlimit
 
 import pytest
-from postgres_server import database, postgres  # noqa: F401  fixtures
+from service_app import PATIENCE, ServerProcess
 
 from bursar.campaign import Campaign
 from bursar.cli import server as server_module
@@ -27,83 +24,7 @@ from bursar.cli.server import LimitedConnection, format_address, open_listener
 from bursar.errors import InvalidInput
 from bursar.service.keys import SCOPES
 
-PATIENCE = 60.0
 TOKEN = re.compile(r"^bursar_[a-z0-9]+_[\w-]{43}$", re.MULTILINE)
-
-
-class Server:
-    """A service in a process of its own; what it prints is read on the way."""
-
-    def __init__(self, storage, *words, port=0, files=None):
-        limit = None if files is None else partial(setrlimit, RLIMIT_NOFILE, (files, files))
-        env = {**os.environ, "PYTHONUTF8": "1", "BURSAR_STORAGE": storage}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "bursar", "serve", "--port", str(port), *words],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, preexec_fn=limit,
-        )  # fmt: skip
-        self.out, self.err = [], []
-        self._threads = [
-            threading.Thread(target=self._read, args=pair, daemon=True)
-            for pair in ((self.process.stdout, self.out), (self.process.stderr, self.err))
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def _read(self, stream, lines):
-        lines.extend(stream)
-
-    @property
-    def printed(self):
-        return "".join(self.out)
-
-    def started(self):
-        """Wait until it answers; return itself."""
-        deadline = time.monotonic() + PATIENCE
-        while not (found := re.search(r"serves http://[^\s]*:(\d+) from", self.printed)):
-            assert self.process.poll() is None, "".join(self.err)
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        self.port = int(found[1])
-        while True:
-            try:
-                assert self.get("/healthz")[0] == 200
-                return self
-            except OSError:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
-
-    def call(self, method, path, body=None, token=None, headers=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        own = {"content-type": "application/json"} if body is not None else {}
-        own |= {"authorization": f"Bearer {token}"} if token else {}
-        content = None if body is None else json.dumps(body)
-        try:
-            connection.request(method, path, content, own | (headers or {}))
-            answer = connection.getresponse()
-            text = answer.read()
-        finally:
-            connection.close()
-        return answer.status, json.loads(text) if b"{" in text[:1] else text
-
-    def get(self, path, token=None):
-        return self.call("GET", path, token=token)
-
-    def stop(self, number=signal.SIGTERM):
-        """Send a signal; return the exit code."""
-        self.process.send_signal(number)
-        return self.ended()
-
-    def ended(self):
-        code = self.process.wait(PATIENCE)
-        for thread in self._threads:
-            thread.join(PATIENCE)
-        return code
-
-    def kill(self):
-        self.process.kill()
-        self.ended()
-        self.process.stdout.close()
-        self.process.stderr.close()
 
 
 @pytest.fixture
@@ -112,13 +33,21 @@ def serve(tmp_path):
     ledger = f"sqlite:///{tmp_path / 'spend.db'}"
 
     def start(*words, storage=ledger, **options):
-        servers.append(Server(storage, *words, **options))
+        servers.append(ServerProcess(storage, *words, **options))
         return servers[-1]
 
     start.storage = ledger
     yield start
     for server in servers:
         server.kill()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """One that several tests use as it is."""
+    found = ServerProcess(f"sqlite:///{tmp_path_factory.mktemp('served') / 'spend.db'}").started()
+    yield found
+    found.kill()
 
 
 NEW = {"name": "llm", "budget": "1.00", "arms": [{"key": "small", "max_cost": "0.10"}]}
@@ -161,16 +90,14 @@ def test_a_second_process_on_the_same_file_is_refused(serve):
     assert serve().started().stop() == 0, "and with one that was killed"
 
 
-def test_commands_go_on_beside_a_service(serve):
-    server = serve().started()
-    env = {**os.environ, "BURSAR_STORAGE": serve.storage}
+def test_commands_go_on_beside_a_service(server):
+    env = {**os.environ, "BURSAR_STORAGE": server.storage}
     words = [sys.executable, "-m", "bursar", "keys", "create", "--scope", "read"]
     made = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
     deadline = time.monotonic() + PATIENCE
     while server.get("/v1/campaigns", made.stdout.strip())[0] != 200:
         assert time.monotonic() < deadline, "a key that was made elsewhere works soon"
         time.sleep(0.1)
-    assert server.stop() == 0
 
 
 def test_a_public_address_without_keys_is_refused(serve, monkeypatch):
@@ -290,7 +217,7 @@ def test_a_second_signal_ends_at_once(serve):
         assert server.stop() == 128 + signal.SIGTERM
 
 
-def test_two_processes_share_a_postgresql_and_print_one_key(serve, database):  # noqa: F811
+def test_two_processes_share_a_postgresql_and_print_one_key(serve, database):
     servers = [serve(storage=database), serve(storage=database)]
     for server in servers:
         server.started()
@@ -349,8 +276,7 @@ def test_every_scope_has_a_word_in_the_help():
     assert all(scope in done.stdout for scope in SCOPES)
 
 
-def test_a_head_without_end_is_refused(serve):
-    server = serve().started()
+def test_a_head_without_end_is_refused(server):
     answer = b""
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as line:
         line.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ")
@@ -438,8 +364,7 @@ def test_13_low_connections_that_are_in_use_are_not_closed_for_others(serve):
     assert server.stop() == 0
 
 
-def test_a_long_batch_is_no_long_head(serve):
-    server = serve().started()
+def test_a_long_batch_is_no_long_head(server):
     [token] = TOKEN.findall(server.printed)
     assert server.call("POST", "/v1/campaigns", NEW, token)[0] == 201
     outcomes = [
@@ -461,8 +386,7 @@ def test_a_demo_does_not_open_the_ledger_of_others(serve):
     assert "Traceback" not in "".join(server.err)
 
 
-def test_trailers_without_end_are_not_kept(serve):
-    server = serve().started()
+def test_trailers_without_end_are_not_kept(server):
     with (
         socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as line,
         suppress(OSError),  # it hangs up

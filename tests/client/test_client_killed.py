@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
-from service_app import eventually, free_port
+from extent import extent
+from service_app import ServerProcess, eventually, free_port
 
 from bursar.campaign import Campaign
 from bursar.client import Client
@@ -22,46 +20,31 @@ from bursar.service.keys import SCOPES
 
 ARMS = {"a": "0.05", "b": "0.20"}
 BUDGET = "30.00"
-KILLS = 3
+KILLS = extent(2, 5)
 
 
 class Killable:
-    """``bursar serve`` in a process of its own."""
+    """A ledger, and a service of it that is killed and started again."""
 
     def __init__(self, folder: Path) -> None:
         self.storage = f"sqlite:///{folder / 'spend.db'}"
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
         first = Service(self.storage)
         _, self.token = first.keys.create(SCOPES)
         first.close()
-        self.log = (folder / "server.log").open("ab")
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: ServerProcess | None = None
 
     def start(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "bursar", "serve", "--port", str(self.port),
-             "--storage", self.storage, "--log-level", "warning"],
-            stdout=self.log, stderr=self.log,
-        )  # fmt: skip
-        eventually(self._answers)
-
-    def _answers(self) -> bool:
-        assert self.process is not None
-        assert self.process.poll() is None, Path(self.log.name).read_text()
-        try:
-            return httpx2.get(f"{self.url}/healthz").status_code == 200
-        except httpx2.TransportError:
-            return False
+        words = ("--log-level", "warning")
+        self.process = ServerProcess(self.storage, *words, port=self.port).started()
 
     def kill(self) -> None:
         if self.process is not None:
             self.process.kill()
-            self.process.wait()
             self.process = None
 
     def client(self, **options: Any) -> Client:
-        return Client(self.url, key=self.token, **options)
+        return Client(f"http://127.0.0.1:{self.port}", key=self.token, **options)
 
 
 @pytest.fixture
@@ -70,7 +53,6 @@ def server(tmp_path: Path) -> Iterator[Killable]:
     found.start()
     yield found
     found.kill()
-    found.log.close()
 
 
 def test_every_acknowledged_outcome_is_in_the_log_once(server: Killable):

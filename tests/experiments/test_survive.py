@@ -15,6 +15,10 @@ from contextlib import contextmanager
 import pytest
 from extent import extent
 from pyarrow import parquet
+from report_sample import no_pictures  # noqa: F401 - a fixture
+from typer.testing import CliRunner
+
+from bursar.cli import app
 
 BURSAR = [sys.executable, "-m", "bursar"]
 GRID = """
@@ -93,21 +97,22 @@ def test_killed_at_random_moments_the_table_is_the_same(grid, tmp_path):
     )  # a part that was being written has another name, and is not read
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_ctrl_c_finishes_what_runs_and_the_same_command_goes_on(grid, tmp_path):
     grid.write_text(GRID.format(settings=["S-Br-10"], repetitions=40))
     out = tmp_path / "out"
     with started(grid, out) as process:
         wait_for_parts(process, out, 3)
         process.send_signal(signal.SIGINT)
-        printed, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "finishing running units; press Ctrl-C again to stop at once" in errors
     kept = parts(out)
     assert f"stopped: {kept} of 40 units are stored; run the same command again" in errors
     assert not (out / "report.html").exists()
-    code, printed, errors = finished(grid, out, "--json")
-    assert code == 0, errors
-    assert json.loads(printed)["units"] == {
+    done = CliRunner().invoke(app, ["run", str(grid), "--out", str(out), "--json"])
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["units"] == {
         "total": 40, "done": 40 - kept, "cached": kept, "failed": 0,
     }  # fmt: skip
 

@@ -8,7 +8,6 @@ import sqlite3
 import psycopg
 import pytest
 from extent import extent
-from postgres_server import database, postgres  # noqa: F401  fixtures
 from typer.testing import CliRunner
 
 from bursar import Campaign
@@ -98,7 +97,7 @@ def test_13_8_damage_under_a_snapshot_is_found_by_verify(path, change, monkeypat
     campaign.close()
 
 
-def test_13_8_damage_in_postgresql_is_named_with_its_event(database):  # noqa: F811
+def test_13_8_damage_in_postgresql_is_named_with_its_event(database):
     campaign = Campaign("llm", "10.00", {"small": "0.10"}, storage=database)
     campaign.ask(id="p", context={"a": 1})
     campaign.ask()

@@ -1,4 +1,3 @@
-# ruff: noqa: F811  (fixtures are imported by the names that tests take them by)
 from __future__ import annotations
 
 import gc
@@ -18,7 +17,7 @@ from contextlib import contextmanager, suppress
 import psycopg
 import pytest
 from msgspec.structs import replace
-from postgres_server import Server, database, postgres  # noqa: F401
+from postgres_server import Server
 from store_contract import ACTIVE, CONTRACT, DURABLE, add, create, event, verify
 
 from bursar import Campaign

@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import os
-import shutil
-
 import pytest
 from report_sample import full
 
 from bursar.paper.report import write_report
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FAILURE = {"setting": "S-Br-10", "repetition": 4, "policy": "bts", "error": "ValueError: no",
            "traceback": "Traceback " + "very long " * 60}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser():
-    missing = [] if CHROMIUM else ["chromium (apt-get install chromium)"]
-    if importlib.util.find_spec("playwright") is None:
-        missing.append("playwright (pip install playwright)")
-    if missing:
-        reason = f"the browser test needs {' and '.join(missing)}"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with importlib.import_module("playwright.sync_api").sync_playwright() as player:
-        started = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

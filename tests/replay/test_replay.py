@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -69,6 +70,7 @@ def logged(rows: int, how: str = "uniform", seed: int = 0, **more) -> Log:
     )
 
 
+@cache
 def simulated(slug: str, budget: float, games: int = 400) -> np.ndarray:
     problem = bursar.Bernoulli(reward=REWARDS, cost=COSTS)
     return np.array([bursar.play(slug, problem, budget, seed=s).reward for s in range(games)])

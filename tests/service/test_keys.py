@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from postgres_server import database, postgres  # noqa: F401  fixtures
 from typer.testing import CliRunner
 
 from bursar.campaign.creation import open_store

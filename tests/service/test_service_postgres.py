@@ -1,59 +1,43 @@
 """Two service processes on one PostgreSQL: the last unit of a budget is granted once.
 
-Twenty-five races in the usual run, a hundred in `make test-all`.
+Fifteen races in the usual run, a hundred in `make test-all`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 
 import httpx2
 import psycopg
+import pytest
 from extent import extent
-from postgres_server import database, postgres
-from service_app import Api, eventually, free_port
+from postgres_server import Server
+from service_app import Api, ServerProcess
 from starlette.testclient import TestClient
 
 from bursar.service import Service, ServiceConfig, create_app
 from bursar.service.keys import SCOPES
 
-__all__ = ["database", "postgres"]
-
 RACES = extent(15, 100)
 CLIENTS = 32
 
 
-@contextmanager
-def served(url: str) -> Iterator[str]:
-    """Yield the address of a `bursar serve` of its own process."""
-    port = free_port()
-    words = ["-m", "bursar", "serve", "--port", str(port), "--storage", url, "--log-level", "error"]
-    process = subprocess.Popen(
-        [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        eventually(lambda: process.poll() is not None or _healthy(address), 120)
-        assert process.poll() is None, process.stdout and process.stdout.read()
-        yield address
-    finally:
-        process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, said
-
-
-def _healthy(address: str) -> bool:
-    try:
-        return httpx2.get(f"{address}/healthz", timeout=5.0).status_code == 200
-    except httpx2.TransportError:
-        return False
+@pytest.fixture(scope="module")
+def pair(postgres: Server) -> Iterator[tuple[list[str], str]]:
+    """The addresses of two processes that serve one ledger, and a key for both."""
+    url = postgres.make_database()
+    token = made_key(url)
+    servers = [ServerProcess(url, "--log-level", "error") for _ in range(2)]
+    yield [server.started().url for server in servers], token
+    codes = [server.stop() for server in servers]
+    for server in servers:
+        server.kill()
+    assert codes == [0, 0]
 
 
 def made_key(url: str) -> str:
@@ -86,11 +70,8 @@ async def races(addresses: list[str], token: str, count: int) -> None:
                 assert (state["held"], state["available"]) == ("1.000000", "0.000000")
 
 
-def test_the_last_unit_is_granted_once_whoever_asks(database: str) -> None:
-    token = made_key(database)
-    with ExitStack() as stack:
-        addresses = [stack.enter_context(served(database)) for _ in range(2)]
-        asyncio.run(races(addresses, token, RACES))
+def test_the_last_unit_is_granted_once_whoever_asks(pair: tuple[list[str], str]) -> None:
+    asyncio.run(races(*pair, RACES))
 
 
 def test_what_postgresql_cannot_look_for_is_not_there_and_harms_nobody(database: str) -> None:
@@ -151,12 +132,10 @@ def execute(url: str, statement: str) -> None:
         connection.execute(statement.encode())
 
 
-def test_what_one_process_granted_the_other_settles(database: str) -> None:
-    token = made_key(database)
-    with ExitStack() as stack:
-        addresses = [stack.enter_context(served(database)) for _ in range(2)]
-        headers = {"authorization": f"Bearer {token}"}
-        client = stack.enter_context(httpx2.Client(headers=headers, timeout=60.0))
+def test_what_one_process_granted_the_other_settles(pair: tuple[list[str], str]) -> None:
+    addresses, token = pair
+    headers = {"authorization": f"Bearer {token}"}
+    with httpx2.Client(headers=headers, timeout=60.0) as client:
         body = {"name": "llm", "budget": "1", "arms": [{"key": "a", "max_cost": "0.5"}]}
         client.post(f"{addresses[0]}/v1/campaigns", json=body)
         for settled_by, spent in ((0, "0.250000"), (1, "0.500000")):

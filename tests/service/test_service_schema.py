@@ -36,7 +36,7 @@ _NOT_IN_A_SCHEMA = [positive_data_acceptance, negative_data_rejection, missing_r
 schema = schemathesis.openapi.from_asgi("/v1/openapi.json", _APP)
 
 _LITTLE = settings(
-    max_examples=extent(8, 30),
+    max_examples=extent(5, 30),
     derandomize=True,
     deadline=None,
     phases=(Phase.explicit, Phase.generate),
@@ -94,4 +94,4 @@ class _Walk(schema.as_state_machine()):  # type: ignore[misc]
 
 
 TestWalk = _Walk.TestCase
-TestWalk.settings = settings(_LITTLE, max_examples=10, stateful_step_count=8)
+TestWalk.settings = settings(_LITTLE, max_examples=extent(6, 20), stateful_step_count=8)

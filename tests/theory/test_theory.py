@@ -16,6 +16,7 @@ from typing import Any
 import mpmath as mp  # type: ignore[import-untyped]
 import numpy as np
 import pytest
+from extent import extent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -277,14 +278,28 @@ def test_xi_matches_zeta_functions(tau: int, rho: float, k: int) -> None:
     assert error(theory.xi(tau, rho, k), xi_by_zeta(tau, rho, k)) < 5e-15
 
 
-@pytest.mark.parametrize("rho", [1e-3, 0.02, 1.0, 9.99])
-@pytest.mark.parametrize(("tau", "k"), [(10**9, 1), (10**12, 7), (10**12, 20_000), (10**6, 17_000)])
+LONG_SUMS = [
+    (tau, k, rho)
+    for tau, k in [(10**9, 1), (10**12, 7), (10**12, 20_000), (10**6, 17_000)]
+    for rho in (1e-3, 0.02, 1.0, 9.99)
+]
+
+
+# the sample has every sum and every rho once
+@pytest.mark.parametrize(("tau", "k", "rho"), extent(LONG_SUMS[::5], LONG_SUMS))
 def test_xi_matches_a_long_euler_maclaurin_sum(tau: int, rho: float, k: int) -> None:
     assert error(theory.xi(tau, rho, k), xi_by_euler_maclaurin(tau, rho, k)) < 5e-15
 
 
-@pytest.mark.parametrize("rho", [1e-3, 0.3, 10.0])
-@pytest.mark.parametrize(("tau", "k"), [(16_385, 1), (16_384, 1), (16_400, 10), (30_000, 14_000)])
+DIRECT_SUMS = [
+    (tau, k, rho)
+    for tau, k in [(16_385, 1), (16_384, 1), (16_400, 10), (30_000, 14_000)]
+    for rho in (1e-3, 0.3, 10.0)
+]
+
+
+# the sample has every sum and, twice, every rho
+@pytest.mark.parametrize(("tau", "k", "rho"), extent(DIRECT_SUMS[::2], DIRECT_SUMS))
 def test_xi_matches_a_direct_sum_where_the_method_changes(tau: int, rho: float, k: int) -> None:
     assert error(theory.xi(tau, rho, k), head_of_xi(tau, rho, k, tau)) < 5e-15
 
