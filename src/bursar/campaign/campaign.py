@@ -6,6 +6,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Unpack, overload
 
+from bursar import errors
 from bursar.campaign import commands
 from bursar.campaign import events as kinds
 from bursar.campaign.ask_options import AskKeywords, make_ask_options
@@ -21,14 +22,6 @@ from bursar.campaign.state import State, encode_snapshot
 from bursar.campaign.tokens import Grant, TokenSigner
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.campaign.views import ArmView, Status, copy_arms, make_arm_views, make_status
-from bursar.errors import (
-    BudgetExhausted,
-    BursarError,
-    CorruptLedger,
-    InvalidInput,
-    NotActive,
-    StaleVersion,
-)
 from bursar.formatting import pluralize
 from bursar.ledger import Event, Store
 from bursar.ledger.store import unknown_campaign
@@ -99,7 +92,9 @@ class Campaign:
         self.store = open_store(storage)
         self._owns_store = isinstance(storage, str)
         if (budget is None) != (arms is None):
-            raise InvalidInput("a new campaign needs a budget and arms; give both, or neither")
+            raise errors.InvalidInput(
+                "a new campaign needs a budget and arms; give both, or neither"
+            )
         if budget is not None and arms is not None:
             create_campaign(
                 self.store, name,
@@ -163,7 +158,7 @@ class Campaign:
         if n is None:
             return self.committer.execute(commands.ask_command(id, options))
         if id is not None:
-            raise InvalidInput("give n or id, not both: a batch has an id for each decision")
+            raise errors.InvalidInput("give n or id, not both: a batch has an id for each decision")
         return self.execute(commands.ask_many_command(n, options))
 
     @contextmanager
@@ -203,7 +198,7 @@ class Campaign:
                 with self.decide() as decision:
                     cost, reward = play(decision.arm)
                     decision.settle(cost=cost, reward=reward)
-            except BudgetExhausted:
+            except errors.BudgetExhausted:
                 break
             done += 1
         return done
@@ -243,7 +238,9 @@ class Campaign:
             commands.tell_command(self.config, decision, cost, reward, report, rounding, grant)
         )
 
-    def tell_many(self, outcomes: Sequence[Mapping[str, Any]]) -> list[Decision | BursarError]:
+    def tell_many(
+        self, outcomes: Sequence[Mapping[str, Any]]
+    ) -> list[Decision | errors.BursarError]:
         """Record many outcomes in one commit: mappings with decision, cost, reward and report.
 
         An outcome that is refused has its error in the list; the others are recorded.
@@ -252,7 +249,7 @@ class Campaign:
 
     def _tell_command(self, outcome: Mapping[str, Any]) -> Command[Decision]:
         if "decision" not in outcome or not _OUTCOME.issuperset(outcome):
-            raise InvalidInput(
+            raise errors.InvalidInput(
                 "an outcome has decision, cost, reward, report, rounding and token,"
                 f" got {', '.join(map(repr, outcome)) or 'nothing'}"
             )
@@ -271,7 +268,7 @@ class Campaign:
 
     def void_many(
         self, decisions: Sequence[Decision | str], reason: str = "not used", *, by: str = ""
-    ) -> list[Decision | BursarError]:
+    ) -> list[Decision | errors.BursarError]:
         """Release many holds in one commit; one that is refused has its error in the list."""
         return self.execute_batch([commands.void_command(one, reason, by) for one in decisions])
 
@@ -368,7 +365,7 @@ class Campaign:
         alarms = self.committer.alarms
         try:
             found = verify_campaign(self.store, self.name, live, choices, pause)
-        except CorruptLedger as error:
+        except errors.CorruptLedger as error:
             alarms["verification"] = f"the log is damaged: {error}"
             save_verification(self.store, self.name, self.clock.wall(), str(error))
             raise
@@ -445,7 +442,7 @@ class Campaign:
         def command(transaction: Transaction) -> None:
             state = transaction.state
             if key in state.keys:
-                raise InvalidInput(
+                raise errors.InvalidInput(
                     f"there is or was an arm {key!r} ({state.arms[state.keys[key]].state});"
                     " keys are never used again"
                 )
@@ -478,7 +475,7 @@ class Campaign:
             if arm.state in states:
                 transaction.append_event(kind, body)
             elif arm.state == "retired":
-                raise InvalidInput(f"arm {arm.key!r} is retired for good; add another")
+                raise errors.InvalidInput(f"arm {arm.key!r} is retired for good; add another")
 
         self._change(command, body["by"], if_version)
 
@@ -546,7 +543,7 @@ class Campaign:
             if now in states:
                 transaction.append_event(kind, body)
             elif kind != now or kind not in (kinds.PAUSED, kinds.CLOSED):  # a repeat is no error
-                raise NotActive(f"{self.name} is {now}; it cannot be {kind} now")
+                raise errors.NotActive(f"{self.name} is {now}; it cannot be {kind} now")
 
         self._change(command, body["by"], if_version)
 
@@ -557,7 +554,7 @@ class Campaign:
         def change(transaction: Transaction) -> None:
             version = transaction.state.version
             if if_version is not None and if_version != version:
-                raise StaleVersion(
+                raise errors.StaleVersion(
                     f"{self.name} has changed: its version is {version}, not {if_version};"
                     " look again, then change it"
                 )
