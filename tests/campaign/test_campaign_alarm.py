@@ -16,7 +16,7 @@ from bursar.campaign.config import Config
 from bursar.campaign.state import decode_snapshot, encode_snapshot
 from bursar.client import Client
 from bursar.dashboard.events import EventDescriber, find_group
-from bursar.dashboard.summary import summarize
+from bursar.dashboard.overview import summarize
 from bursar.errors import InvalidInput
 from bursar.ledger import MemoryStore
 

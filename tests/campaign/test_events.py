@@ -14,11 +14,11 @@ from hypothesis.strategies import text
 
 from bursar.campaign import Campaign, events
 from bursar.campaign.audit import Audit
+from bursar.campaign.decision import TokenSigner
 from bursar.campaign.export import decision_rows, export_decisions, export_events
 from bursar.campaign.forecast import RecentActivity
 from bursar.campaign.records import load_decision
 from bursar.campaign.state import State
-from bursar.campaign.tokens import TokenSigner
 from bursar.client.decode import decode_sent_event
 from bursar.dashboard.events import GROUPS, EventDescriber, find_group
 from bursar.errors import NewerSchema, PolicyFailed

@@ -22,8 +22,8 @@ from bursar.dashboard import create
 from bursar.dashboard.campaign import COLUMNS, filter_holds, select_options
 from bursar.dashboard.events import EventDescriber, load_arm_keys, read_backwards
 from bursar.dashboard.ledger import compare_bill, parse_bill
+from bursar.dashboard.overview import summarize
 from bursar.dashboard.render import bar_widths, format_date, make_axis
-from bursar.dashboard.summary import summarize
 from bursar.errors import InvalidInput
 from bursar.formatting import format_money
 from bursar.ledger import MemoryStore

@@ -14,12 +14,18 @@ from bursar.campaign.audit import Verification, save_verification, verify_campai
 from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
 from bursar.campaign.config import DEFAULT_POLICY, Config
 from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
-from bursar.campaign.decision import Decision, DecisionBlock, html_table, make_decision
+from bursar.campaign.decision import (
+    Decision,
+    DecisionBlock,
+    Grant,
+    TokenSigner,
+    html_table,
+    make_decision,
+)
 from bursar.campaign.explanation import Explanation, explain_decision
 from bursar.campaign.forecast import Forecast, ForecastModel, make_forecast, read_recent_events
 from bursar.campaign.records import OPEN
 from bursar.campaign.state import State, encode_snapshot
-from bursar.campaign.tokens import Grant, TokenSigner
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.campaign.views import ArmView, Status, copy_arms, make_arm_views, make_status
 from bursar.formatting import pluralize

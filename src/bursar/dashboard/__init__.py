@@ -8,17 +8,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from bursar.dashboard import (
-    account,
-    campaign,
-    create,
-    edit,
-    events,
-    ledger,
-    overview,
-    reports,
-    streams,
-)
+from bursar.dashboard import account, campaign, create, edit, events, ledger, overview, reports
 from bursar.dashboard.render import Handler, make_endpoint
 from bursar.service.service import Service
 
@@ -46,7 +36,7 @@ def make_pages(service: Service) -> list[BaseRoute]:
     get, post = partial(route, "GET"), partial(route, "POST")
     return [
         get("/", overview.show_overview, "read"),
-        get("/live", streams.stream_all, "read"),
+        get("/live", events.stream_all, "read"),
         get("/login", account.show_login, None),
         post("/login", account.sign_in, None),
         post("/logout", account.sign_out, None),
@@ -58,7 +48,7 @@ def make_pages(service: Service) -> list[BaseRoute]:
         get("/experiments", reports.show_reports, "read"),
         get("/experiments/{path:path}", reports.send_report_file, "read"),
         get(_CAMPAIGN, campaign.show_campaign, "read"),
-        get(f"{_CAMPAIGN}/live", streams.stream_campaign, "read"),
+        get(f"{_CAMPAIGN}/live", events.stream_campaign, "read"),
         get(f"{_CAMPAIGN}/series.json", campaign.send_series, "read"),
         get(f"{_CAMPAIGN}/events", events.show_events, "read"),
         get(f"{_CAMPAIGN}/budget", edit.show_budget, "admin"),

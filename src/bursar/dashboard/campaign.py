@@ -14,8 +14,8 @@ from bursar.dashboard.events import (
     load_decision_events,
     read_backwards,
 )
+from bursar.dashboard.overview import CampaignSummary, is_stuck, summarize
 from bursar.dashboard.render import Page, parse_count
-from bursar.dashboard.summary import CampaignSummary, is_stuck, summarize
 from bursar.service.responses import encode
 
 _LIVE_PARTS = (
