@@ -24,8 +24,9 @@ from bursar.campaign.records import day_of
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
 from bursar.campaign.views import CampaignView
-from bursar.ledger import Event, Store, encode_event_body
+from bursar.ledger import Event, Store
 from bursar.ledger.chain import check_chain, hash_snapshot
+from bursar.ledger.event import encode_event_body
 from bursar.ledger.store import LAST, MOST_SNAPSHOT_BYTES, MOST_SNAPSHOTS
 from bursar.validation import escape_surrogates
 

@@ -8,23 +8,16 @@ from typing import Any, Unpack, overload
 
 from bursar import errors
 from bursar.campaign import commands
+from bursar.campaign import decision as decisions
 from bursar.campaign import events as kinds
 from bursar.campaign.ask_options import AskKeywords, make_ask_options
 from bursar.campaign.audit import Verification, save_verification, verify_campaign
 from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
 from bursar.campaign.config import DEFAULT_POLICY, Config
 from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
-from bursar.campaign.decision import (
-    Decision,
-    DecisionBlock,
-    Grant,
-    TokenSigner,
-    html_table,
-    make_decision,
-)
+from bursar.campaign.decision import Decision, DecisionBlock, Grant, TokenSigner
 from bursar.campaign.explanation import Explanation, explain_decision
 from bursar.campaign.forecast import Forecast, ForecastModel, make_forecast, read_recent_events
-from bursar.campaign.records import OPEN
 from bursar.campaign.state import State, encode_snapshot
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.campaign.views import ArmView, Status, copy_arms, make_arm_views, make_status
@@ -34,10 +27,8 @@ from bursar.ledger.store import unknown_campaign
 from bursar.money import Amount, Coin, Rounding
 from bursar.validation import check_text
 
-_OUTCOME = frozenset(("decision", "cost", "reward", "report", "rounding", "token"))
 
-
-class Campaign:
+class Campaign(decisions.Playable):
     """A budget, arms and a policy: ask which arm to play, then tell what it cost and earned.
 
     Parameters
@@ -123,7 +114,7 @@ class Campaign:
 
     def _repr_html_(self) -> str:
         state, amount = self._state, self.coin.format
-        return html_table({
+        return decisions.html_table({
             "campaign": self.name, "state": state.state, "budget": amount(state.budget),
             "spent": amount(state.spent), "held": amount(state.held),
             "available": amount(state.available), "policy": self.config.policy,
@@ -193,22 +184,6 @@ class Campaign:
         if reward is not None:
             self.config.check_reward(reward)
 
-    def run(self, play: Callable[[str], tuple[Amount, float]], most: int | None = None) -> int:
-        """Play until the budget is used up; ``play(arm)`` returns its cost and reward.
-
-        At most ``most`` decisions are made; their number is returned.
-        """
-        done = 0
-        while most is None or done < most:
-            try:
-                with self.decide() as decision:
-                    cost, reward = play(decision.arm)
-                    decision.settle(cost=cost, reward=reward)
-            except errors.BudgetExhausted:
-                break
-            done += 1
-        return done
-
     # outcomes
 
     def tell(
@@ -254,11 +229,7 @@ class Campaign:
         return self.execute_batch([self._tell_command(one) for one in outcomes])
 
     def _tell_command(self, outcome: Mapping[str, Any]) -> Command[Decision]:
-        if "decision" not in outcome or not _OUTCOME.issuperset(outcome):
-            raise errors.InvalidInput(
-                "an outcome has decision, cost, reward, report, rounding and token,"
-                f" got {', '.join(map(repr, outcome)) or 'nothing'}"
-            )
+        decisions.check_outcome_names(outcome)
         given = dict(outcome)
         token = given.pop("token", None)
         grant = None if token is None else self._open_token(given["decision"], token)
@@ -315,13 +286,7 @@ class Campaign:
 
     def holds(self) -> list[Decision]:
         """Return the decisions whose money is held, the oldest first."""
-
-        def command(transaction: Transaction) -> list[Decision]:
-            state = transaction.state
-            oldest_first = sorted(state.decisions.values(), key=lambda one: one.seq)
-            return [make_decision(state, one, False) for one in oldest_first if one.money in OPEN]
-
-        return self.execute(command)
+        return self.execute(commands.list_holds)
 
     def arms(self) -> list[ArmView]:
         """Return every arm: counts, money, means and reward per cost with 95% intervals."""

@@ -321,6 +321,13 @@ def decision_command(decision: str) -> Command[Decision]:
     )
 
 
+def list_holds(transaction: Transaction) -> list[Decision]:
+    """Return the decisions whose money is held, the oldest first; itself a command."""
+    state = transaction.state
+    oldest_first = sorted(state.decisions.values(), key=lambda one: one.seq)
+    return [make_decision(state, one, False) for one in oldest_first if one.money in OPEN]
+
+
 def decision_id(decision: Decision | str) -> str:
     """Return the id of a decision; refuse what is none."""
     found = getattr(decision, "id", decision)

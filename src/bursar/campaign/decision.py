@@ -10,8 +10,8 @@ from __future__ import annotations
 import hmac
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from html import escape
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from bursar.errors import BursarError, InvalidInput
+from bursar.errors import BudgetExhausted, BursarError, InvalidInput
 from bursar.money import Amount, Coin
 from bursar.validation import escape_surrogates
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bursar.ledger import Store
 
 _SIGNATURE = 16  # bytes
+_OUTCOME = frozenset(("decision", "cost", "reward", "report", "rounding", "token"))
 
 
 def to_datetime(ts: float) -> datetime:
@@ -199,6 +200,37 @@ class DecisionBlock:
             error.add_note(
                 f"the outcome of decision {self.decision.id!r} was not delivered: {failure}"
             )
+
+
+class Playable:
+    """A campaign that can be played in the calling thread, one block after the other."""
+
+    decide: Callable[..., AbstractContextManager[DecisionBlock]]
+
+    def run(self, play: Callable[[str], tuple[Amount, float]], most: int | None = None) -> int:
+        """Play until the budget is used up; ``play(arm)`` returns its cost and reward.
+
+        At most ``most`` decisions are made; their number is returned.
+        """
+        done = 0
+        while most is None or done < most:
+            try:
+                with self.decide() as decision:
+                    cost, reward = play(decision.arm)
+                    decision.settle(cost=cost, reward=reward)
+            except BudgetExhausted:
+                break
+            done += 1
+        return done
+
+
+def check_outcome_names(outcome: Mapping[str, Any]) -> None:
+    """Raise InvalidInput if an outcome for ``tell_many`` names no decision, or unknown values."""
+    if "decision" not in outcome or not _OUTCOME.issuperset(outcome):
+        raise InvalidInput(
+            "an outcome has decision, cost, reward, report, rounding and token,"
+            f" got {', '.join(map(repr, outcome)) or 'nothing'}"
+        )
 
 
 class Grant(Struct, frozen=True, array_like=True):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack, overload
 
 from bursar import campaign, errors
 from bursar.campaign.ask_options import AskKeywords, check_new_id, make_ask_options, new_id
-from bursar.campaign.decision import DecisionBlock
+from bursar.campaign.decision import DecisionBlock, Playable, check_outcome_names
 from bursar.client.decode import (
     decode_arm,
     decode_decision,
@@ -41,7 +41,6 @@ _BATCH = 1000  # entries of one request
 _PAGE = 1000
 _MOST_TOKENS = 10_000
 _RELEASE_TIMEOUT = 2.0  # seconds that releasing a hold may delay a caller who was interrupted
-_OUTCOME = frozenset(("decision", "cost", "reward", "report", "rounding", "token"))
 
 
 class Ask(Protocol[One, Many]):
@@ -100,16 +99,8 @@ class CampaignVerbs:
     ) -> Any:
         """Choose the arm to play next and reserve its cost; raise BudgetExhausted if none fits.
 
-        Parameters
-        ----------
-        n : int, optional
-            Make this many decisions at once; fewer are returned if the budget runs out.
-        id : str, optional
-            Your own id of the decision; asking again with it returns the same decision.
-        among, exclude : sequence of str, optional
-            Choose only among these arms; do not choose those.
-        context : dict, optional
-            Plain data of at most 16 KiB to record with the decision.
+        ``n``, ``id``, ``among``, ``exclude`` and ``context`` are those of
+        :meth:`bursar.Campaign.ask`.
         """
         options = make_ask_options(among, exclude, context)._asdict()  # refuses what none accepts
         del options["fingerprint"]
@@ -207,21 +198,8 @@ class CampaignVerbs:
     ) -> Decision:
         """Report the cost and reward of a decision, in one call or two; repeats count once.
 
-        Parameters
-        ----------
-        decision : Decision or str
-            A decision that ask() returned, or its id.
-        cost : amount, optional
-            The cost, even if it exceeds the hold.
-        reward : float, optional
-            The reward; it may come days later.
-        report : str, optional
-            Your own id of this report, which tells a repeat from another report.
-        rounding : {"up", "down", "nearest"}, optional
-            For costs with more digits than the campaign keeps.
-        token : str, optional
-            The token of the decision, with which the outcome is recorded even if a restored backup
-            does not know the decision. By default the one that came with the ask.
+        ``decision``, ``cost``, ``reward``, ``report``, ``rounding`` and ``token`` are those of
+        :meth:`bursar.Campaign.tell`. By default the token is the one that came with the ask.
         """
         if cost is None and reward is None:
             raise errors.InvalidInput(
@@ -263,11 +241,7 @@ class CampaignVerbs:
         return Request("POST", path, self._read_decision, body)
 
     def _check_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
-        if "decision" not in outcome or not _OUTCOME.issuperset(outcome):
-            raise errors.InvalidInput(
-                "an outcome has decision, cost, reward, report, rounding and token,"
-                f" got {', '.join(map(repr, outcome)) or 'nothing'}"
-            )
+        check_outcome_names(outcome)
         key, report = self._id_of(outcome["decision"]), outcome.get("report")
         token = outcome.get("token") or self._tokens.get(key)
         checked = {
@@ -545,12 +519,9 @@ class CampaignVerbs:
 
     @ScriptMethod
     async def forecast(self, days: float | None = None) -> Forecast:
-        """Return what the rest of the budget may earn, and when it will be used up.
+        """Return what the rest of the budget may earn within ``days``, and when it will be used up.
 
-        Parameters
-        ----------
-        days : float, optional
-            How far to look ahead; by default until no arm is affordable.
+        By default it looks ahead until no arm is affordable.
         """
         return await self._load(decode_forecast, "forecast", days=days)
 
@@ -610,7 +581,7 @@ def _read_results(data: dict[str, Any]) -> list[Decision | errors.BursarError]:
     return [decode_result(one) for one in data["results"]]
 
 
-class RemoteCampaign(CampaignVerbs, Blocking):
+class RemoteCampaign(CampaignVerbs, Blocking, Playable):
     """A campaign of a service, with the verbs, results and errors of :class:`bursar.Campaign`.
 
     Made by :meth:`bursar.Client.campaign`; nothing is sent before the first verb.
@@ -632,19 +603,6 @@ class RemoteCampaign(CampaignVerbs, Blocking):
                 self.runner.run_script(self._end_block(block, error))
             raise
         self.runner.run_script(self._end_block(block))
-
-    def run(self, play: Callable[[str], tuple[Amount, float]], most: int | None = None) -> int:
-        """Play until the budget is spent; ``play(arm)`` returns the cost and the reward."""
-        done = 0
-        while most is None or done < most:
-            try:
-                with self.decide() as decision:
-                    cost, reward = play(decision.arm)
-                    decision.settle(cost=cost, reward=reward)
-            except errors.BudgetExhausted:
-                break
-            done += 1
-        return done
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """Yield the events of the log in order."""
