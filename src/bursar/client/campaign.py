@@ -217,7 +217,10 @@ class CampaignVerbs:
 
         An outcome that is refused returns its error in its place; the others are recorded.
         """
-        checked = [self._check_outcome(one) for one in outcomes]
+        checked = []
+        for one in outcomes:
+            check_outcome_names(one)
+            checked.append(self._check_outcome(one))
         results: list[Decision | errors.BursarError] = []
         while len(results) < len(checked):
             rest = checked[len(results) :]
@@ -241,7 +244,6 @@ class CampaignVerbs:
         return Request("POST", path, self._read_decision, body)
 
     def _check_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
-        check_outcome_names(outcome)
         key, report = self._id_of(outcome["decision"]), outcome.get("report")
         token = outcome.get("token") or self._tokens.get(key)
         checked = {
