@@ -35,7 +35,7 @@ from bursar.campaign import Campaign, committer
 from bursar.campaign.events import CHANGED
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.ledger import MemoryStore, Store
-from bursar.ledger.event import GENESIS, encode_event_body
+from bursar.ledger.log import GENESIS, encode_event_body
 from bursar.ledger.postgres import PostgresStore
 from bursar.ledger.sqlite import SQLiteStore
 

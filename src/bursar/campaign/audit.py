@@ -25,8 +25,7 @@ from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
 from bursar.campaign.views import CampaignView
 from bursar.ledger import Event, Store
-from bursar.ledger.chain import check_chain, hash_snapshot
-from bursar.ledger.event import encode_event_body
+from bursar.ledger.log import check_chain, encode_event_body, hash_snapshot
 from bursar.ledger.store import LAST, MOST_SNAPSHOT_BYTES, MOST_SNAPSHOTS
 from bursar.validation import escape_surrogates
 

@@ -26,7 +26,7 @@ from bursar.formatting import to_plain
 
 if TYPE_CHECKING:
     from bursar.campaign import ArmView, Campaign, Decision, Explanation, Forecast
-    from bursar.ledger.event import Event
+    from bursar.ledger.log import Event
 
 Name = Annotated[str, Argument(help="The name of the campaign.")]
 Id = Annotated[str, Argument(metavar="DECISION", help="The id that ask printed.")]

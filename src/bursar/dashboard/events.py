@@ -36,6 +36,7 @@ _POLL_SECONDS = 1.0  # time between two reads of the list of campaigns
 _IDLE_POLLS = 15  # polls without a change before a keep-alive comment
 _HEADERS = {"content-type": "text/event-stream", "x-accel-buffering": "no"}
 _RETRY = b"retry: 2000\n\n"
+_NOTICE = b"event: news\ndata: %d\n\n"
 _KEEP_ALIVE = b": still here\n\n"
 
 
@@ -103,11 +104,6 @@ def load_arm_keys(campaign: Campaign) -> list[str]:
     return campaign.execute(lambda transaction: list(transaction.state.keys))
 
 
-def find_group(kind: str) -> str:
-    """Return the first group that has a kind."""
-    return next((name for name, group in GROUPS.items() if kind in group), "changes")
-
-
 class EventDescriber:
     """Describes the events of a campaign in words, given its currency and keys of all arms."""
 
@@ -120,17 +116,16 @@ class EventDescriber:
         kinds.check_kind(event)
         return render_text("event", event=event, coin=self._coin, arms=self._keys)
 
-    find_group = staticmethod(find_group)
+    @staticmethod
+    def find_group(kind: str) -> str:
+        """Return the first group that has a kind."""
+        return next((name for name, group in GROUPS.items() if kind in group), "changes")
 
 
 def _stream(page: Page, notices: AsyncIterator[bytes]) -> Response:
     if page.request.method == "HEAD":
         return Response(headers=_HEADERS)
     return StreamingResponse(notices, headers=_HEADERS)
-
-
-def _format_notice(number: int) -> bytes:
-    return b"event: news\ndata: %d\n\n" % number
 
 
 async def stream_campaign(page: Page) -> Response:
@@ -145,7 +140,7 @@ async def _watch_campaign(page: Page) -> AsyncIterator[bytes]:
         if seq is None:
             yield _KEEP_ALIVE
         else:
-            yield _format_notice(seq)
+            yield _NOTICE % seq
             await asyncio.sleep(_NOTICE_SECONDS)
 
 
@@ -168,7 +163,7 @@ async def _watch_all(page: Page) -> AsyncIterator[bytes]:
         idle += 1
         if heads != before:
             before, idle = heads, 0
-            yield _format_notice(sum(seq for _, seq in heads))
+            yield _NOTICE % sum(seq for _, seq in heads)
         elif idle >= _IDLE_POLLS:
             idle = 0
             yield _KEEP_ALIVE

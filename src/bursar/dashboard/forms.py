@@ -245,10 +245,13 @@ CHANGES: dict[str, render.Handler] = {
 """The handlers of forms, by their path below the campaign's page."""
 
 
-async def show_budget(page: Page) -> Response:
-    """Show the form, with a preview of the amount in the query."""
-    form = Form({"budget": page.query.get("budget", "").strip()})
-    return await _render_budget(page, form)
+async def show_budget(page: Page, form: Form | None = None, status_code: int = 200) -> Response:
+    """Show the form, with a preview of the amount in it, or in the query if it was not sent."""
+    form = form or Form({"budget": page.query.get("budget", "").strip()})
+    campaign = await page.service.find_campaign(page.name)
+    status, arms = await page.run(lambda: (campaign.status(), campaign.arms()))
+    budget = _parse_budget(campaign.coin, form) if form.values.get("budget") else None
+    return page.render("budget", status_code, form=form, campaign=status, arms=arms, budget=budget)
 
 
 async def change_budget(page: Page) -> Response:
@@ -256,7 +259,7 @@ async def change_budget(page: Page) -> Response:
     fields, campaign = page.fields, await page.service.find_campaign(page.name)
     form = Form({field: fields.get(field, "").strip() for field in ("budget", "confirm")})
     if "look" in fields:
-        return await _render_budget(page, form)
+        return await show_budget(page, form)
     _parse_budget(campaign.coin, form)
     if form.values["confirm"] != page.name:
         form.errors["confirm"] = f"Type {page.name} to confirm, got {form.values['confirm']!r}."
@@ -272,14 +275,7 @@ async def change_budget(page: Page) -> Response:
                 "The campaign was changed in the meantime. This page shows its current state:"
                 " review it and confirm again."
             )
-    return await _render_budget(page, form, 412 if "all" in form.errors else 422)
-
-
-async def _render_budget(page: Page, form: Form, status_code: int = 200) -> Response:
-    campaign = await page.service.find_campaign(page.name)
-    status, arms = await page.run(lambda: (campaign.status(), campaign.arms()))
-    budget = _parse_budget(campaign.coin, form) if form.values.get("budget") else None
-    return page.render("budget", status_code, form=form, campaign=status, arms=arms, budget=budget)
+    return await show_budget(page, form, 412 if "all" in form.errors else 422)
 
 
 def _parse_budget(coin: Coin, form: Form) -> Decimal | None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from bursar.ledger import store
-from bursar.ledger.event import GENESIS, Event, encode_event_body, hash_event
+from bursar.ledger.log import GENESIS, Event, LogHead, encode_event_body, hash_event
 
 _PAGE = 1000  # events that are read at a time
 
@@ -122,10 +122,10 @@ class _Log:
         self.lock.release()
 
     @property
-    def head(self) -> store.LogHead:
+    def head(self) -> LogHead:
         last = self.events[-1]
         # hashes are computed when the log is read: events in memory are not tampered with before
-        return store.LogHead(last.seq, last.ts, b"")
+        return LogHead(last.seq, last.ts, b"")
 
     def events_after(self, seq: int) -> list[Event]:
         return self.events[seq:]

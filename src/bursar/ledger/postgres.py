@@ -29,10 +29,9 @@ from typing import Any
 from bursar import errors
 from bursar.formatting import hide_password
 from bursar.ledger import sql
-from bursar.ledger.chain import LoggedRow, chain_events, hash_snapshot, refused_totals
-from bursar.ledger.event import Event, decode_events
 from bursar.ledger.locks import register_fork_guard
-from bursar.ledger.store import LAST, CampaignTotals, LogHead, existing_campaign, unknown_campaign
+from bursar.ledger.log import Event, LoggedRow, LogHead, chain_events, decode_events, hash_snapshot
+from bursar.ledger.store import LAST, CampaignTotals, existing_campaign, unknown_campaign
 
 try:
     import psycopg
@@ -564,7 +563,7 @@ class PostgresWriter(sql.SQLWriter[PostgresConnection]):
         else:
             self._store.check_committed(end)
             if self._new and done[0].rowcount != len(self._new):
-                raise refused_totals(self._totals, "the log has moved on")
+                raise self._totals.refusal("the log has moved on")
         self._store.seen[self._name] = sql.SeenLog(self._campaign, self.head)
 
     def _was_committed(self, connection: str, error: Exception) -> bool:
@@ -607,9 +606,9 @@ def _check_totals(totals: CampaignTotals) -> None:
     """Refuse here, where it was decided, what the database would refuse later."""
     amounts = totals.budget, totals.spent, totals.held
     if min(amounts) < 0 or max(amounts) >= _TOO_LARGE:
-        raise refused_totals(totals, "amounts are from 0 to 2^63")
+        raise totals.refusal("amounts are from 0 to 2^63")
     if totals.granted and totals.spent + totals.held > totals.budget:
-        raise refused_totals(totals, "a grant beyond the budget")
+        raise totals.refusal("a grant beyond the budget")
 
 
 def _configure(connection: PostgresConnection, location: str, deadline: float) -> None:

@@ -21,12 +21,11 @@ import apsw
 
 from bursar.errors import BursarError, StorageInUse, StorageUnavailable
 from bursar.ledger import sqlite_file
-from bursar.ledger.chain import hash_snapshot
-from bursar.ledger.event import Event, decode_events
 from bursar.ledger.locks import FairLock, check_location, ledger_path, register_fork_guard
+from bursar.ledger.log import Event, LogHead, decode_events, hash_snapshot
 from bursar.ledger.sql import EMPTY_LOG, Row, SeenLog, SQLStore, SQLWriter, bad_text, read_events
 from bursar.ledger.sqlite_file import append_events, connect, disconnect, sqlite_error
-from bursar.ledger.store import CampaignTotals, LogHead, existing_campaign, unknown_campaign
+from bursar.ledger.store import CampaignTotals, existing_campaign, unknown_campaign
 
 _HEAD = "SELECT id, seq, ts, hash FROM campaign WHERE name = ?"
 _CREATE = (

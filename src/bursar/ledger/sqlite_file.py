@@ -15,11 +15,11 @@ import apsw
 
 from bursar.errors import BursarError, CorruptLedger, InvalidInput, StorageInUse, StorageUnavailable
 from bursar.files import make_private_file, replace_file
-from bursar.ledger.chain import chain_events, check_chain, refused_totals
-from bursar.ledger.event import RESTORED, Event, decode_event, unreadable_event
+from bursar.ledger import log
 from bursar.ledger.locks import FairLock, check_location
+from bursar.ledger.log import Event, LogHead
 from bursar.ledger.sql import EVENTS, SQLITE_STEPS, Row, bad_text, check_version, take_steps
-from bursar.ledger.store import CampaignTotals, LogHead
+from bursar.ledger.store import CampaignTotals
 
 _OLDEST = (3, 51, 3)  # before it, two connections in WAL mode could corrupt a database
 _BUSY = 5_000  # ms; our own lock separates writers, this is for other programs
@@ -191,14 +191,14 @@ def append_events(
     totals: CampaignTotals,
 ) -> LogHead:
     """Add events that follow a head, and the totals after them; return the new head."""
-    rows, after = chain_events(head, events)
+    rows, after = log.chain_events(head, events)
     try:
         connection.executemany(_INSERT, [(campaign, *row) for row in rows])
         connection.execute(_UPDATE, (*totals, *after, campaign, head.seq))
     except apsw.ConstraintError as error:
-        raise refused_totals(totals, str(error)) from error
+        raise totals.refusal(str(error)) from error
     if connection.changes() != 1:
-        raise refused_totals(totals, "a grant beyond the budget, or an event twice")
+        raise totals.refusal("a grant beyond the budget, or an event twice")
     return after
 
 
@@ -229,7 +229,7 @@ def check_file(connection: apsw.Connection) -> int:
         raise CorruptLedger(f"{connection.filename!r} is damaged: {found}; use another backup")
     campaigns: list[Any] = connection.execute(_CAMPAIGNS).fetchall()
     return sum(
-        check_chain(name, _read_log(connection, campaign), LogHead(*head))
+        log.check_chain(name, _read_log(connection, campaign), LogHead(*head))
         for campaign, name, *head, _, _, _ in campaigns
     )
 
@@ -239,9 +239,9 @@ def _read_log(connection: apsw.Connection, campaign: int) -> Iterator[tuple[Even
     try:
         for row in connection.execute(_LOG, (campaign,)):
             seq = row[0]
-            yield decode_event(row), row[5]
+            yield log.decode_event(row), row[5]
     except UnicodeDecodeError as error:
-        raise unreadable_event(seq + 1, error) from error
+        raise log.unreadable_event(seq + 1, error) from error
 
 
 def restore(source: Path, target: Path, *, replace: bool = False) -> int:
@@ -303,7 +303,7 @@ def _mark_restored(connection: apsw.Connection, epoch: int) -> None:
         rows: list[Any] = connection.execute(_CAMPAIGNS).fetchall()
         for campaign, _, seq, ts, hash, budget, spent, held in rows:
             now = max(ts + 1, time.time_ns() // 1000)
-            event = Event(seq + 1, now, RESTORED, "", {"epoch": epoch})
+            event = Event(seq + 1, now, log.RESTORED, "", {"epoch": epoch})
             totals = CampaignTotals("unreconciled", budget, spent, held, granted=False)
             append_events(connection, campaign, LogHead(seq, ts, hash), [event], totals)
 
