@@ -14,8 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from bursar.errors import CampaignExists, CorruptLedger, StorageUnavailable, UnknownCampaign
-from bursar.ledger.chain import check_chain
-from bursar.ledger.event import GENESIS, Event, encode_event_body, hash_event
+from bursar.ledger.log import GENESIS, Event, check_chain, encode_event_body, hash_event
 from bursar.ledger.store import CampaignTotals, Store
 
 Factory = Callable[[], Store]

@@ -15,8 +15,8 @@ from bursar.campaign import ArmChange, Campaign, committer
 from bursar.campaign.config import Config
 from bursar.campaign.state import decode_snapshot, encode_snapshot
 from bursar.client import Client
-from bursar.dashboard.events import EventDescriber, find_group
-from bursar.dashboard.summary import summarize
+from bursar.dashboard.events import EventDescriber
+from bursar.dashboard.overview import summarize
 from bursar.errors import InvalidInput
 from bursar.ledger import MemoryStore
 
@@ -337,7 +337,7 @@ def test_the_pages_show_an_arm_that_changed() -> None:
     assert ("bad", "alarms") in summary.alerts
     assert any(alarm.startswith("small changed") for alarm in summary.alarms)
     event = next(event for event in campaign.events() if event.kind == "changed")
-    assert find_group(event.kind) == "trouble"
+    assert EventDescriber.find_group(event.kind) == "trouble"
     text = EventDescriber(campaign.coin, [arm.key for arm in summary.arms]).describe(event)
     assert text.startswith("The mean cost of small changed from 0.")
 

@@ -23,7 +23,7 @@ from bursar.campaign.commands import (
 from bursar.campaign.config import RULES
 from bursar.campaign.creation import open_store
 from bursar.cli.campaign import app as campaign_app
-from bursar.dashboard.create import DEFAULTS, parse_form
+from bursar.dashboard.forms import DEFAULTS, parse_form
 from bursar.errors import (
     BudgetExhausted,
     BursarError,

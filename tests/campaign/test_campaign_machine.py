@@ -33,8 +33,8 @@ from bursar import errors
 from bursar.campaign import Campaign, committer
 from bursar.campaign.events import CHANGED
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
-from bursar.ledger import GENESIS, MemoryStore, Store
-from bursar.ledger.event import encode_event_body
+from bursar.ledger import MemoryStore, Store
+from bursar.ledger.log import GENESIS, encode_event_body
 from bursar.ledger.postgres import PostgresStore
 from bursar.ledger.sqlite import SQLiteStore
 

@@ -14,13 +14,13 @@ from hypothesis.strategies import text
 
 from bursar.campaign import Campaign, events
 from bursar.campaign.audit import Audit
+from bursar.campaign.decision import TokenSigner
 from bursar.campaign.export import decision_rows, export_decisions, export_events
 from bursar.campaign.forecast import RecentActivity
 from bursar.campaign.records import load_decision
 from bursar.campaign.state import State
-from bursar.campaign.tokens import TokenSigner
 from bursar.client.decode import decode_sent_event
-from bursar.dashboard.events import GROUPS, EventDescriber, find_group
+from bursar.dashboard.events import GROUPS, EventDescriber
 from bursar.errors import NewerSchema, PolicyFailed
 from bursar.formatting import from_csv_cell, to_csv_cell
 from bursar.ledger import Event
@@ -115,7 +115,7 @@ def test_constants_bodies_and_groups_have_the_same_kinds() -> None:
     assert sorted(constants) == sorted(events.BODIES)
     assert sorted((*events.DECISIONS, *events.RULES, *events.NOTICES)) == sorted(events.BODIES)
     assert {kind for group in GROUPS.values() for kind in group} == set(events.BODIES)
-    assert all(find_group(kind) in GROUPS for kind in events.BODIES)
+    assert all(EventDescriber.find_group(kind) in GROUPS for kind in events.BODIES)
 
 
 def fold(log: list[Event]) -> None:

@@ -44,8 +44,8 @@ from bursar.errors import (
     UnknownDecision,
 )
 from bursar.ledger import MemoryStore, locks
-from bursar.ledger.backup import restore
 from bursar.ledger.sqlite import SQLiteStore
+from bursar.ledger.sqlite_file import restore
 
 ARMS = {"small": "1", "large": "4"}
 SRC = Path(__file__).parents[2] / "src"

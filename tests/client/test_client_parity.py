@@ -17,7 +17,7 @@ from bursar.campaign import Campaign, Decision
 from bursar.client import AsyncCampaign, AsyncClient, Client, RemoteCampaign
 from bursar.client.transport import Request
 from bursar.errors import BursarError, IdempotencyMismatch, UnknownDecision
-from bursar.ledger.backup import restore
+from bursar.ledger.sqlite_file import restore
 
 # what only whoever keeps the ledger can do
 HERE_ONLY = {

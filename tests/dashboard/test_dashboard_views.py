@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 import bursar
 from bursar.campaign import Campaign, Estimate
 from bursar.campaign.forecast import count_draws
-from bursar.dashboard import create
+from bursar.dashboard import forms
 from bursar.dashboard.campaign import COLUMNS, filter_holds, select_options
 from bursar.dashboard.events import EventDescriber, load_arm_keys, read_backwards
 from bursar.dashboard.ledger import compare_bill, parse_bill
+from bursar.dashboard.overview import summarize
 from bursar.dashboard.render import bar_widths, format_date, make_axis
-from bursar.dashboard.summary import summarize
 from bursar.errors import InvalidInput
 from bursar.formatting import format_money
 from bursar.ledger import MemoryStore
@@ -221,7 +221,7 @@ def test_a_form_says_what_is_wrong_beside_the_field_and_loses_nothing():
         "arm-1-key": "a", "arm-1-cost": "x", "arm-2-key": "", "arm-2-cost": "1",
         "explore": "2", "max_open": "many", "exponent": "6", "reward_low": "1", "reward_high": "0",
     }  # fmt: skip
-    form, _ = create.parse_form(typed)
+    form, _ = forms.parse_form(typed)
     assert set(form.errors) >= {
         "name", "budget", "arm-1-key", "arm-1-cost", "arm-2-key", "explore", "max_open",
     }  # fmt: skip
@@ -230,17 +230,17 @@ def test_a_form_says_what_is_wrong_beside_the_field_and_loses_nothing():
 
 
 def test_a_form_makes_a_campaign():
-    typed = create.DEFAULTS | {
+    typed = forms.DEFAULTS | {
         "name": "llm", "budget": "25.00", "currency": "USD", "rows": "3", "day_cap": "5",
         "arm-0-key": "small", "arm-0-cost": "0.004", "arm-2-key": "large", "arm-2-cost": "0.05",
     }  # fmt: skip
-    form, arguments = create.parse_form(typed)
+    form, arguments = forms.parse_form(typed)
     assert form.errors == {}
     campaign = Campaign(**arguments)
     assert campaign.budget == Decimal("25.00")
     assert [arm.key for arm in campaign.arms()] == ["small", "large"]
     assert campaign.status().day_cap == Decimal(5)
-    assert create.list_policies()[0] == campaign.config.policy
+    assert forms.list_policies()[0] == campaign.config.policy
 
 
 def test_libraries_of_others_are_as_their_authors_made_them():

@@ -36,8 +36,7 @@ from bursar.errors import (
     StorageInUse,
     StorageUnavailable,
 )
-from bursar.ledger import MemoryStore, sqlite_connection
-from bursar.ledger.backup import restore
+from bursar.ledger import MemoryStore, sqlite_file
 from bursar.ledger.locks import (
     FairLock,
     check_location,
@@ -47,7 +46,7 @@ from bursar.ledger.locks import (
 )
 from bursar.ledger.sql import _OF_DECISION
 from bursar.ledger.sqlite import SQLiteStore
-from bursar.ledger.sqlite_connection import check_sqlite
+from bursar.ledger.sqlite_file import check_sqlite, restore
 
 FORK = multiprocessing.get_context("fork")
 STEPS = 12  # transactions of the workload that is cut at every sync
@@ -309,7 +308,7 @@ def test_only_the_owner_may_read_ledger_and_backups(path, tmp_path):
 
 def test_a_newer_schema_is_refused(path):
     SQLiteStore(path).close()
-    broken(path, f"UPDATE meta SET schema_version = {len(sqlite_connection.SQLITE_STEPS) + 1}")
+    broken(path, f"UPDATE meta SET schema_version = {len(sqlite_file.SQLITE_STEPS) + 1}")
     with pytest.raises(NewerSchema, match="schema 4, this bursar knows 3"):
         SQLiteStore(path)
 
@@ -326,15 +325,15 @@ def test_a_step_forward_keeps_all_and_a_copy_of_before(path, monkeypatch):
     create(store)
     add(store, count=5)
     store.close()
-    old = sqlite_connection.SQLITE_STEPS
+    old = sqlite_file.SQLITE_STEPS
     steps = (*old, "CREATE TABLE extra(x INTEGER) STRICT; INSERT INTO extra VALUES(7)")
-    monkeypatch.setattr(sqlite_connection, "SQLITE_STEPS", steps)
+    monkeypatch.setattr(sqlite_file, "SQLITE_STEPS", steps)
     store = SQLiteStore(path)
     assert verify(store, "ads") == 6
     assert store.read_rows("SELECT x FROM extra") == [(7,)]
     store.close()
     (copy,) = path.parent.glob("spend.db.schema-3-*[0-9]")
-    monkeypatch.setattr(sqlite_connection, "SQLITE_STEPS", old)
+    monkeypatch.setattr(sqlite_file, "SQLITE_STEPS", old)
     with pytest.raises(NewerSchema):
         SQLiteStore(path)
     before = SQLiteStore(copy)
@@ -344,7 +343,7 @@ def test_a_step_forward_keeps_all_and_a_copy_of_before(path, monkeypatch):
 
 def test_13_4_a_ledger_that_kept_one_snapshot_keeps_it_and_more(path, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(sqlite_connection, "SQLITE_STEPS", sqlite_connection.SQLITE_STEPS[:2])
+        patched.setattr(sqlite_file, "SQLITE_STEPS", sqlite_file.SQLITE_STEPS[:2])
         store = SQLiteStore(path)
         create(store)
         add(store, count=5)
@@ -365,9 +364,9 @@ def test_a_step_that_fails_changes_nothing(path, monkeypatch):
     store = SQLiteStore(path)
     create(store)
     store.close()
-    steps = (*sqlite_connection.SQLITE_STEPS, "CREATE TABLE extra(x)", "CREATE TABLE extra(x)")
+    steps = (*sqlite_file.SQLITE_STEPS, "CREATE TABLE extra(x)", "CREATE TABLE extra(x)")
     with monkeypatch.context() as patched:
-        patched.setattr(sqlite_connection, "SQLITE_STEPS", steps)
+        patched.setattr(sqlite_file, "SQLITE_STEPS", steps)
         with pytest.raises(StorageUnavailable, match="extra already exists"):
             SQLiteStore(path)
     store = SQLiteStore(path)

@@ -85,7 +85,7 @@ import json, sys
 import bursar
 from typer.testing import CliRunner
 from bursar.cli import app
-from bursar.dashboard.create import list_policies as offered
+from bursar.dashboard.forms import list_policies as offered
 from bursar.paper import labels
 from bursar.paper.figures.regret import draw_regret
 

@@ -5,7 +5,7 @@ from service_app import Api, api, service
 from starlette.testclient import TestClient
 
 from bursar import Campaign
-from bursar.campaign.tokens import TokenSigner
+from bursar.campaign.decision import TokenSigner
 from bursar.ledger import MemoryStore
 from bursar.service import Service, create_app
 

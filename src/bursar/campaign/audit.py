@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from bursar import errors
 from bursar.campaign import events as kinds
 from bursar.campaign.ask_options import load_ask_options
 from bursar.campaign.committer import SNAPSHOT_EVERY
@@ -23,17 +24,8 @@ from bursar.campaign.records import day_of
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
 from bursar.campaign.views import CampaignView
-from bursar.errors import (
-    BursarError,
-    CannotAnswer,
-    CorruptLedger,
-    NewerSchema,
-    StorageInUse,
-    StorageUnavailable,
-    UnknownDecision,
-)
-from bursar.ledger import Event, Store, encode_event_body
-from bursar.ledger.chain import check_chain, hash_snapshot
+from bursar.ledger import Event, Store
+from bursar.ledger.log import check_chain, encode_event_body, hash_snapshot
 from bursar.ledger.store import LAST, MOST_SNAPSHOT_BYTES, MOST_SNAPSHOTS
 from bursar.validation import escape_surrogates
 
@@ -88,7 +80,8 @@ def load_verifications(store: Store) -> defaultdict[str, LastVerification]:
 def save_verification(store: Store, name: str, at: int, error: str = "") -> None:
     """Record that a campaign was verified."""
     body = msgspec.json.encode(LastVerification(at, escape_surrogates(error)))
-    with suppress(StorageUnavailable, StorageInUse):  # the result stands without the record
+    # the result stands without the record
+    with suppress(errors.StorageUnavailable, errors.StorageInUse):
         store.put_record(_VERIFIED, name, body)
 
 
@@ -117,7 +110,7 @@ def verify_campaign(
     state, audit = verifier.state, verifier.audit
     wrong = audit.find_difference(state)
     if wrong is not None:
-        raise CorruptLedger(f"event {count} of {name!r}: {wrong}; restore a backup")
+        raise errors.CorruptLedger(f"event {count} of {name!r}: {wrong}; restore a backup")
     return Verification(
         events=count,
         decisions=audit.decisions,
@@ -160,7 +153,7 @@ class _Verifier:
             self.last_hash = digest
             try:
                 wrong = self._find_wrong(event)
-            except (CorruptLedger, NewerSchema):
+            except (errors.CorruptLedger, errors.NewerSchema):
                 raise
             except Exception as error:  # a body that bursar did not write may raise anything
                 raise self._corrupt(event, f"makes no sense ({error!r})") from error
@@ -169,8 +162,8 @@ class _Verifier:
             if self.pause is not None and event.seq % _SLICE == 0:
                 self.pause()
 
-    def _corrupt(self, event: Event, wrong: str) -> CorruptLedger:
-        return CorruptLedger(f"event {event.seq} of {self.name!r} {wrong}; restore a backup")
+    def _corrupt(self, event: Event, wrong: str) -> errors.CorruptLedger:
+        return errors.CorruptLedger(f"event {event.seq} of {self.name!r} {wrong}; restore a backup")
 
     def _find_wrong(self, event: Event) -> str | None:
         """Take an event into account; return what is wrong with it, or None."""
@@ -314,12 +307,12 @@ def state_before(store: Store, name: str, decision: str) -> PastAsk:
     with store.open_writer(name) as writer:
         history, head = writer.decision_events(decision), writer.seq
     if not history:
-        raise UnknownDecision(
+        raise errors.UnknownDecision(
             f"{name} has no decision {decision!r}; pass the id that an ask returned"
         )
     asked, failure = history[0], None
     if asked.kind != kinds.ASKED:
-        raise CannotAnswer(
+        raise errors.CannotAnswer(
             f"{decision!r} cannot be explained: it was granted before {name} was restored from a"
             " backup, and the log of that time is lost"
         )
@@ -354,7 +347,7 @@ def _keep_snapshot(store: Store, state: State) -> None:
     content = encode_snapshot(state)
     # larger ones would be dropped again
     if len(content) <= MOST_SNAPSHOT_BYTES // MOST_SNAPSHOTS:
-        with suppress(BursarError), store.open_writer(state.name) as writer:
+        with suppress(errors.BursarError), store.open_writer(state.name) as writer:
             writer.save_snapshot(state.seq, content)
 
 
@@ -374,7 +367,7 @@ def replay_ask(state: State, asked: Event) -> tuple[bool, str | None]:
     transaction = Transaction(state, no_writer, asked.ts, lambda _: False)
     try:
         choice, _ = ask(transaction, asked.decision, options, True)
-    except BursarError:
+    except errors.BursarError:
         return False, None
     repeated = next(event for event in transaction.events if event.kind == kinds.ASKED)
     # dict(): a body that was flattened is compared as it is read

@@ -6,39 +6,29 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Unpack, overload
 
+from bursar import errors
 from bursar.campaign import commands
+from bursar.campaign import decision as decisions
 from bursar.campaign import events as kinds
 from bursar.campaign.ask_options import AskKeywords, make_ask_options
 from bursar.campaign.audit import Verification, save_verification, verify_campaign
 from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
 from bursar.campaign.config import DEFAULT_POLICY, Config
 from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
-from bursar.campaign.decision import Decision, DecisionBlock, html_table, make_decision
+from bursar.campaign.decision import Decision, DecisionBlock, Grant, TokenSigner
 from bursar.campaign.explanation import Explanation, explain_decision
 from bursar.campaign.forecast import Forecast, ForecastModel, make_forecast, read_recent_events
-from bursar.campaign.records import OPEN
 from bursar.campaign.state import State, encode_snapshot
-from bursar.campaign.tokens import Grant, TokenSigner
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.campaign.views import ArmView, Status, copy_arms, make_arm_views, make_status
-from bursar.errors import (
-    BudgetExhausted,
-    BursarError,
-    CorruptLedger,
-    InvalidInput,
-    NotActive,
-    StaleVersion,
-)
 from bursar.formatting import pluralize
 from bursar.ledger import Event, Store
 from bursar.ledger.store import unknown_campaign
 from bursar.money import Amount, Coin, Rounding
 from bursar.validation import check_text
 
-_OUTCOME = frozenset(("decision", "cost", "reward", "report", "rounding", "token"))
 
-
-class Campaign:
+class Campaign(decisions.Playable):
     """A budget, arms and a policy: ask which arm to play, then tell what it cost and earned.
 
     Parameters
@@ -99,7 +89,9 @@ class Campaign:
         self.store = open_store(storage)
         self._owns_store = isinstance(storage, str)
         if (budget is None) != (arms is None):
-            raise InvalidInput("a new campaign needs a budget and arms; give both, or neither")
+            raise errors.InvalidInput(
+                "a new campaign needs a budget and arms; give both, or neither"
+            )
         if budget is not None and arms is not None:
             create_campaign(
                 self.store, name,
@@ -122,7 +114,7 @@ class Campaign:
 
     def _repr_html_(self) -> str:
         state, amount = self._state, self.coin.format
-        return html_table({
+        return decisions.html_table({
             "campaign": self.name, "state": state.state, "budget": amount(state.budget),
             "spent": amount(state.spent), "held": amount(state.held),
             "available": amount(state.available), "policy": self.config.policy,
@@ -163,7 +155,7 @@ class Campaign:
         if n is None:
             return self.committer.execute(commands.ask_command(id, options))
         if id is not None:
-            raise InvalidInput("give n or id, not both: a batch has an id for each decision")
+            raise errors.InvalidInput("give n or id, not both: a batch has an id for each decision")
         return self.execute(commands.ask_many_command(n, options))
 
     @contextmanager
@@ -191,22 +183,6 @@ class Campaign:
             self.coin.units("cost", cost)
         if reward is not None:
             self.config.check_reward(reward)
-
-    def run(self, play: Callable[[str], tuple[Amount, float]], most: int | None = None) -> int:
-        """Play until the budget is used up; ``play(arm)`` returns its cost and reward.
-
-        At most ``most`` decisions are made; their number is returned.
-        """
-        done = 0
-        while most is None or done < most:
-            try:
-                with self.decide() as decision:
-                    cost, reward = play(decision.arm)
-                    decision.settle(cost=cost, reward=reward)
-            except BudgetExhausted:
-                break
-            done += 1
-        return done
 
     # outcomes
 
@@ -243,7 +219,9 @@ class Campaign:
             commands.tell_command(self.config, decision, cost, reward, report, rounding, grant)
         )
 
-    def tell_many(self, outcomes: Sequence[Mapping[str, Any]]) -> list[Decision | BursarError]:
+    def tell_many(
+        self, outcomes: Sequence[Mapping[str, Any]]
+    ) -> list[Decision | errors.BursarError]:
         """Record many outcomes in one commit: mappings with decision, cost, reward and report.
 
         An outcome that is refused has its error in the list; the others are recorded.
@@ -251,11 +229,7 @@ class Campaign:
         return self.execute_batch([self._tell_command(one) for one in outcomes])
 
     def _tell_command(self, outcome: Mapping[str, Any]) -> Command[Decision]:
-        if "decision" not in outcome or not _OUTCOME.issuperset(outcome):
-            raise InvalidInput(
-                "an outcome has decision, cost, reward, report, rounding and token,"
-                f" got {', '.join(map(repr, outcome)) or 'nothing'}"
-            )
+        decisions.check_outcome_names(outcome)
         given = dict(outcome)
         token = given.pop("token", None)
         grant = None if token is None else self._open_token(given["decision"], token)
@@ -271,7 +245,7 @@ class Campaign:
 
     def void_many(
         self, decisions: Sequence[Decision | str], reason: str = "not used", *, by: str = ""
-    ) -> list[Decision | BursarError]:
+    ) -> list[Decision | errors.BursarError]:
         """Release many holds in one commit; one that is refused has its error in the list."""
         return self.execute_batch([commands.void_command(one, reason, by) for one in decisions])
 
@@ -312,13 +286,7 @@ class Campaign:
 
     def holds(self) -> list[Decision]:
         """Return the decisions whose money is held, the oldest first."""
-
-        def command(transaction: Transaction) -> list[Decision]:
-            state = transaction.state
-            oldest_first = sorted(state.decisions.values(), key=lambda one: one.seq)
-            return [make_decision(state, one, False) for one in oldest_first if one.money in OPEN]
-
-        return self.execute(command)
+        return self.execute(commands.list_holds)
 
     def arms(self) -> list[ArmView]:
         """Return every arm: counts, money, means and reward per cost with 95% intervals."""
@@ -368,7 +336,7 @@ class Campaign:
         alarms = self.committer.alarms
         try:
             found = verify_campaign(self.store, self.name, live, choices, pause)
-        except CorruptLedger as error:
+        except errors.CorruptLedger as error:
             alarms["verification"] = f"the log is damaged: {error}"
             save_verification(self.store, self.name, self.clock.wall(), str(error))
             raise
@@ -445,7 +413,7 @@ class Campaign:
         def command(transaction: Transaction) -> None:
             state = transaction.state
             if key in state.keys:
-                raise InvalidInput(
+                raise errors.InvalidInput(
                     f"there is or was an arm {key!r} ({state.arms[state.keys[key]].state});"
                     " keys are never used again"
                 )
@@ -478,7 +446,7 @@ class Campaign:
             if arm.state in states:
                 transaction.append_event(kind, body)
             elif arm.state == "retired":
-                raise InvalidInput(f"arm {arm.key!r} is retired for good; add another")
+                raise errors.InvalidInput(f"arm {arm.key!r} is retired for good; add another")
 
         self._change(command, body["by"], if_version)
 
@@ -546,7 +514,7 @@ class Campaign:
             if now in states:
                 transaction.append_event(kind, body)
             elif kind != now or kind not in (kinds.PAUSED, kinds.CLOSED):  # a repeat is no error
-                raise NotActive(f"{self.name} is {now}; it cannot be {kind} now")
+                raise errors.NotActive(f"{self.name} is {now}; it cannot be {kind} now")
 
         self._change(command, body["by"], if_version)
 
@@ -557,7 +525,7 @@ class Campaign:
         def change(transaction: Transaction) -> None:
             version = transaction.state.version
             if if_version is not None and if_version != version:
-                raise StaleVersion(
+                raise errors.StaleVersion(
                     f"{self.name} has changed: its version is {version}, not {if_version};"
                     " look again, then change it"
                 )

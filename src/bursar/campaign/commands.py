@@ -15,11 +15,10 @@ from bursar.campaign import holds
 from bursar.campaign.ask_options import ANY, AskOptions, check_new_id, new_id, number_batch
 from bursar.campaign.committer import Command
 from bursar.campaign.config import Config
-from bursar.campaign.decision import Decision, make_decision
-from bursar.campaign.events import ARM_PAUSED, CONFIRMED, CORRECTED, TOLD, VOIDED
+from bursar.campaign.decision import Decision, Grant, make_decision
+from bursar.campaign.events import ADOPTED, ARM_PAUSED, CONFIRMED, CORRECTED, TOLD, VOIDED
 from bursar.campaign.records import OPEN, DecisionRecord
 from bursar.campaign.state import State
-from bursar.campaign.tokens import Grant, adopt_decision
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.errors import BursarError, InvalidInput, OutcomeConflict, UnknownDecision
 from bursar.money import Amount, Rounding
@@ -129,7 +128,7 @@ def tell_command(
         record, loaded = state.decisions.get(key), False
         if record is None:
             if grant is not None and transaction.find_decision(key)[0] is None:
-                adopt_decision(transaction, key, grant)
+                _adopt_decision(transaction, key, grant)
             record, loaded = transaction.get_decision(key)
         if report is not None and _is_repeated(record, report, units, number):
             return make_decision(state, record, True)
@@ -158,6 +157,20 @@ def tell_command(
         return make_decision(state, record, False)
 
     return command
+
+
+def _adopt_decision(transaction: Transaction, decision: str, grant: Grant) -> None:
+    """Add a decision that was granted before the ledger was restored from a backup.
+
+    Its money may be spent already, so it counts even where nothing is left.
+    """
+    state = transaction.state
+    body = {
+        "arm": transaction.arm_number(grant.arm), "hold": grant.hold, "p": None, "print": "*",
+        "constrained": False, "expires": grant.ts + state.hold_time,
+        "due": grant.ts + state.reward_time,
+    }  # fmt: skip
+    transaction.append_event(ADOPTED, body, decision)
 
 
 def _append_outcome(
@@ -306,6 +319,13 @@ def decision_command(decision: str) -> Command[Decision]:
     return lambda transaction: make_decision(
         transaction.state, transaction.get_decision(key)[0], replayed=False
     )
+
+
+def list_holds(transaction: Transaction) -> list[Decision]:
+    """Return the decisions whose money is held, the oldest first; itself a command."""
+    state = transaction.state
+    oldest_first = sorted(state.decisions.values(), key=lambda one: one.seq)
+    return [make_decision(state, one, False) for one in oldest_first if one.money in OPEN]
 
 
 def decision_id(decision: Decision | str) -> str:

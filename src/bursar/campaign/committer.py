@@ -25,7 +25,7 @@ from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
 from bursar.errors import BursarError, CorruptLedger, Overloaded, StorageUnavailable
 from bursar.ledger import LogWriter, Store
-from bursar.ledger.chain import check_chain
+from bursar.ledger.log import check_chain
 
 if TYPE_CHECKING:
     import asyncio

@@ -15,6 +15,7 @@ from bursar.money import Amount, Coin
 from bursar.validation import check_name, check_text
 
 _KINDS = ("memory", "sqlite", "postgresql")
+_VERBS = (":pause", ":resume", ":close", ":reconcile")  # ends of HTTP addresses of a campaign
 
 
 def open_store(storage: str | Store) -> Store:
@@ -51,7 +52,11 @@ def create_campaign(
 ) -> None:
     """Write the first event of a campaign; if it exists already, it must be the same."""
     check_name("name", name, 100)
-    _check_ending(name, store)
+    if name.endswith(_VERBS) and name not in store.names():  # older versions allowed them
+        raise InvalidInput(
+            f"name must not end with {name[name.rindex(':') :]!r}, got {name!r}: the HTTP API would"
+            f" take it for a command to campaign {name.rpartition(':')[0]!r}; choose another name"
+        )
     body = {
         "name": name,
         "config": config.to_body(),
@@ -75,17 +80,6 @@ def create_campaign(
         raise CampaignExists(
             f"a campaign named {name!r} already exists with a different {join_words(differs)};"
             " change that one, or choose another name"
-        )
-
-
-_VERBS = (":pause", ":resume", ":close", ":reconcile")  # ends of HTTP addresses of a campaign
-
-
-def _check_ending(name: str, store: Store) -> None:
-    if name.endswith(_VERBS) and name not in store.names():  # older versions allowed them
-        raise InvalidInput(
-            f"name must not end with {name[name.rindex(':') :]!r}, got {name!r}: the HTTP API would"
-            f" take it for a command to campaign {name.rpartition(':')[0]!r}; choose another name"
         )
 
 

@@ -1,9 +1,17 @@
-"""A decision as users see it, and the ``with`` block that reports its outcome."""
+"""A decision as users see it, the ``with`` block that reports its outcome, and its signed token.
+
+A restored backup does not know the decisions that were granted after it. A token says what was
+granted, signed with a secret that only the ledger and its backups have. So their outcomes can be
+recorded, and no one else can make the ledger accept a decision.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import hmac
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from html import escape
@@ -12,13 +20,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from bursar.errors import BursarError, InvalidInput
+from bursar.errors import BudgetExhausted, BursarError, InvalidInput
 from bursar.money import Amount, Coin
 from bursar.validation import escape_surrogates
 
 if TYPE_CHECKING:
     from bursar.campaign.records import DecisionRecord
     from bursar.campaign.state import State
+    from bursar.ledger import Store
+
+_SIGNATURE = 16  # bytes
+_OUTCOME = frozenset(("decision", "cost", "reward", "report", "rounding", "token"))
 
 
 def to_datetime(ts: float) -> datetime:
@@ -188,3 +200,73 @@ class DecisionBlock:
             error.add_note(
                 f"the outcome of decision {self.decision.id!r} was not delivered: {failure}"
             )
+
+
+class Playable:
+    """A campaign that can be played in the calling thread, one block after the other."""
+
+    decide: Callable[..., AbstractContextManager[DecisionBlock]]
+
+    def run(self, play: Callable[[str], tuple[Amount, float]], most: int | None = None) -> int:
+        """Play until the budget is used up; ``play(arm)`` returns its cost and reward.
+
+        At most ``most`` decisions are made; their number is returned.
+        """
+        done = 0
+        while most is None or done < most:
+            try:
+                with self.decide() as decision:
+                    cost, reward = play(decision.arm)
+                    decision.settle(cost=cost, reward=reward)
+            except BudgetExhausted:
+                break
+            done += 1
+        return done
+
+
+def check_outcome_names(outcome: Mapping[str, Any]) -> None:
+    """Raise InvalidInput if an outcome for ``tell_many`` names no decision, or unknown values."""
+    if "decision" not in outcome or not _OUTCOME.issuperset(outcome):
+        raise InvalidInput(
+            "an outcome has decision, cost, reward, report, rounding and token,"
+            f" got {', '.join(map(repr, outcome)) or 'nothing'}"
+        )
+
+
+class Grant(Struct, frozen=True, array_like=True):
+    """What was granted: the arm, the hold in units, and when."""
+
+    arm: str
+    hold: int
+    ts: int
+
+
+class TokenSigner:
+    """Signs and opens tokens with the secret of a store."""
+
+    def __init__(self, store: Store) -> None:
+        store.insert_record("secret", "orphan", secrets.token_bytes(32))  # unless there is one
+        self._secret = store.records("secret")["orphan"]
+
+    def sign(self, campaign: str, decision: Decision) -> str:
+        """Return the token of a decision."""
+        body = msgspec.msgpack.encode(Grant(decision.arm, decision.hold_units, decision.ts))
+        return urlsafe_b64encode(self._signature(campaign, decision.id, body) + body).decode()
+
+    def open(self, campaign: str, decision: str, token: str) -> Grant:
+        """Return the grant of a token; raise InvalidInput if it is not one of this decision."""
+        try:
+            data = urlsafe_b64decode(token.encode())
+            signature, body = data[:_SIGNATURE], data[_SIGNATURE:]
+            if hmac.compare_digest(signature, self._signature(campaign, decision, body)):
+                return msgspec.msgpack.decode(body, type=Grant)
+        except ValueError:  # no base64, no msgpack
+            pass
+        raise InvalidInput(
+            f"the token is not one of {decision!r} of {campaign!r}, got {token[:80]!r};"
+            " pass the token that came with the decision"
+        )
+
+    def _signature(self, campaign: str, decision: str, body: bytes) -> bytes:
+        names = msgspec.msgpack.encode((campaign, decision))  # no two pairs are the same bytes
+        return hmac.digest(self._secret, names + body, "sha256")[:_SIGNATURE]

@@ -10,8 +10,8 @@ The names and the keys of the bodies are durable: they stand in ledgers and must
 from typing import Any, Final, Literal, NotRequired
 
 from bursar.errors import NewerSchema
-from bursar.ledger.event import RESTORED as RESTORED
-from bursar.ledger.event import Event
+from bursar.ledger.log import RESTORED as RESTORED
+from bursar.ledger.log import Event
 
 CREATED: Final = "created"
 ASKED: Final = "asked"

@@ -4,19 +4,12 @@ from collections.abc import Sequence
 from time import monotonic_ns
 from typing import Any
 
+from bursar import errors
 from bursar.campaign.ask_options import AskOptions, is_batch
 from bursar.campaign.events import ASKED, POLICY_ERROR, POLICY_SLOW
 from bursar.campaign.records import DecisionRecord
 from bursar.campaign.state import State
 from bursar.campaign.transaction import Transaction, release_expired
-from bursar.errors import (
-    BudgetExhausted,
-    IdempotencyMismatch,
-    InvalidInput,
-    NotActive,
-    PolicyFailed,
-    TooManyOpen,
-)
 from bursar.validation import escape_surrogates
 
 _ADVICE = {
@@ -52,7 +45,9 @@ def ask(
     taken = monotonic_ns() - began
     if failure is not None and state.config.on_failure == "refuse":
         transaction.append_event(POLICY_ERROR, {"error": failure})
-        raise PolicyFailed(f"the policy of {state.name} failed: {failure}; nothing was reserved")
+        raise errors.PolicyFailed(
+            f"the policy of {state.name} failed: {failure}; nothing was reserved"
+        )
     body: dict[str, Any] = {
         "arm": arm, "hold": state.hold_of(arm), "p": propensity, "print": options.fingerprint,
         "constrained": constrained, "expires": ts + state.hold_time, "due": ts + state.reward_time,
@@ -73,7 +68,7 @@ def find_granted(
     """Return a decision that was granted before; refuse the id if its options were others."""
     before = transaction.find_decision(decision)[0]
     if before is not None and before.fingerprint not in fingerprints:
-        raise IdempotencyMismatch(
+        raise errors.IdempotencyMismatch(
             f"the decision {decision!r} was asked for with the options {before.fingerprint!r},"
             f" now with {fingerprints[0]!r}; use a new id for a new ask"
         )
@@ -85,16 +80,16 @@ def check_unused(transaction: Transaction, decision: str, batch: bool = False) -
     before = transaction.find_decision(decision)[0]
     if before is not None and (not batch or is_batch(before.fingerprint)):
         used = f"a batch, {decision!r} and so on" if batch else "a single decision"
-        raise IdempotencyMismatch(
+        raise errors.IdempotencyMismatch(
             f"the id {decision.removesuffix('.1') if batch else decision!r} was used for {used};"
             " use a new id for a new ask"
         )
 
 
-def _not_ready(state: State) -> NotActive | TooManyOpen:
+def _not_ready(state: State) -> errors.NotActive | errors.TooManyOpen:
     if state.stored != "active":
-        return NotActive(f"{state.name} is {state.stored}; {_ADVICE[state.stored]}")
-    return TooManyOpen(
+        return errors.NotActive(f"{state.name} is {state.stored}; {_ADVICE[state.stored]}")
+    return errors.TooManyOpen(
         f"{state.name} has {len(state.decisions):,} decisions without an outcome, the most it"
         " allows; report or void some, or raise max_open"
     )
@@ -107,7 +102,7 @@ def _find_arms(transaction: Transaction, options: AskOptions) -> list[int] | Non
     if few is None:
         return None
     if not few:
-        raise InvalidInput("exclude leaves no arm to choose from; exclude fewer")
+        raise errors.InvalidInput("exclude leaves no arm to choose from; exclude fewer")
     return sorted({transaction.arm_number(key) for key in few})
 
 
@@ -130,17 +125,19 @@ def affordable(
     return fits, len(fits) < len(active)
 
 
-def _budget_exhausted(state: State, holds: dict[int, int], room: int) -> BudgetExhausted:
+def _budget_exhausted(state: State, holds: dict[int, int], room: int) -> errors.BudgetExhausted:
     coin = state.config.coin
     if holds:
         cheapest = min(holds, key=lambda number: holds[number])
-        error = BudgetExhausted(
+        error = errors.BudgetExhausted(
             f"Budget exhausted: the cheapest arm, {state.arms[cheapest].key!r}, needs"
             f" {coin.format(holds[cheapest])}; {coin.format(max(room, 0))} is available and"
             f" {coin.format(state.held)} is held. Raise the budget or a cap, or report outcomes"
         )
     else:
-        error = BudgetExhausted(f"{state.name} has no active arm to choose; resume or add one")
+        error = errors.BudgetExhausted(
+            f"{state.name} has no active arm to choose; resume or add one"
+        )
     error.extra = {"available": coin.text(state.available), "held": coin.text(state.held)}
     return error
 

@@ -13,19 +13,11 @@ import msgspec
 import numpy as np
 
 from bursar.campaign import events as kinds
+from bursar.campaign import records
 from bursar.campaign.config import Config
 from bursar.campaign.events import CORRECTED, TOLD
 from bursar.campaign.learner import COST, REWARD, CampaignLearner
-from bursar.campaign.records import (
-    OPEN,
-    Arm,
-    Balance,
-    DecisionRecord,
-    NoticedChange,
-    changes_of,
-    day_of,
-    make_record,
-)
+from bursar.campaign.records import OPEN, DecisionRecord, make_record
 from bursar.errors import CorruptLedger
 from bursar.jit.arms import ARM
 from bursar.jit.detector import used, with_room
@@ -55,10 +47,10 @@ class State:
         self.budget: int = body["budget"]
         self.spent = self.held = self.overrun = 0
         self.stored = "active"  # active, paused, closed, unreconciled
-        self.arms: list[Arm] = []
+        self.arms: list[records.Arm] = []
         self.keys: dict[str, int] = {}
         self.day_cap: int | None = None
-        self.days: defaultdict[int, Balance] = defaultdict(Balance)
+        self.days: defaultdict[int, records.Balance] = defaultdict(records.Balance)
         self.decisions: dict[str, DecisionRecord] = {}  # those that expect more events
         self.deadlines: list[tuple[int, str]] = []
         self.flags: list[str] = []
@@ -110,10 +102,10 @@ class State:
         ordered = sorted(arm.costs)
         return max(1, min(arm.max_cost, ordered[math.ceil(quantile * len(ordered)) - 1]))
 
-    def day_balance(self, ts: int) -> Balance:
+    def day_balance(self, ts: int) -> records.Balance:
         """Return the cap of the day of a time, and what was spent and is held of it."""
-        today = self.days.get(day_of(ts)) or Balance()
-        return Balance(self.day_cap, today.spent, today.held)
+        today = self.days.get(records.day_of(ts)) or records.Balance()
+        return records.Balance(self.day_cap, today.spent, today.held)
 
     def all_fit(self) -> bool:
         """Return whether every arm may be chosen and fits: the usual case, and quick to know."""
@@ -261,7 +253,7 @@ class State:
     def _add_arms(self, arms: Sequence[tuple[str, int]]) -> None:
         for key, max_cost in arms:
             self.keys[key] = len(self.arms)
-            self.arms.append(Arm(key, max_cost))
+            self.arms.append(records.Arm(key, max_cost))
         amount = self.config.coin.amount
         self.learner.add_arms([float(amount(max_cost)) for _, max_cost in arms])
 
@@ -308,7 +300,7 @@ class State:
     def _note_change(self, event: Event, body: dict[str, Any]) -> None:
         number, what, reset = self.keys[body["key"]], body["what"], body["reset"]
         arm = self.arms[number]
-        arm.changed[what] = NoticedChange(
+        arm.changed[what] = records.NoticedChange(
             what, event.seq, event.ts, body["before"], body["after"], body["newer"], reset
         )
         self.learner.restart_test(number, what)
@@ -318,7 +310,7 @@ class State:
             if what == "cost":
                 arm.costs = []  # a quantile of old prices would hold too little, or too much
         anew = "; it is learned anew" if reset else ""
-        self._flag(f"{arm.key} changed at {event.seq}: its {changes_of(arm)[0]}{anew}")
+        self._flag(f"{arm.key} changed at {event.seq}: its {records.changes_of(arm)[0]}{anew}")
 
     def _flag(self, text: str) -> None:
         self.flags.append(text)
@@ -422,9 +414,9 @@ def decode_snapshot(content: bytes) -> State | None:
     state = State(Event(plain["seq"], plain["ts"], kinds.CREATED, "", body), empty=True)
     for name in _PLAIN:
         setattr(state, name, plain[name])
-    state.arms = msgspec.convert(data["arms"], list[Arm])
+    state.arms = msgspec.convert(data["arms"], list[records.Arm])
     state.keys = {arm.key: number for number, arm in enumerate(state.arms)}
-    state.days.update(msgspec.convert(data["days"], list[tuple[int, Balance]]))
+    state.days.update(msgspec.convert(data["days"], list[tuple[int, records.Balance]]))
     decisions = msgspec.convert(data["choices"], list[DecisionRecord])
     state.decisions = {one.id: one for one in decisions}
     state.rebuild_deadlines()

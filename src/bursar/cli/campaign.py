@@ -26,7 +26,7 @@ from bursar.formatting import to_plain
 
 if TYPE_CHECKING:
     from bursar.campaign import ArmView, Campaign, Decision, Explanation, Forecast
-    from bursar.ledger.event import Event
+    from bursar.ledger.log import Event
 
 Name = Annotated[str, Argument(help="The name of the campaign.")]
 Id = Annotated[str, Argument(metavar="DECISION", help="The id that ask printed.")]
@@ -414,10 +414,10 @@ def restore(
     as_json: AsJSON = False,
 ) -> None:
     """Replace the ledger by a backup; campaigns grant no asks until they are reconciled."""
-    from bursar.ledger import backup
+    from bursar.ledger.sqlite_file import restore as restore_backup
 
     target = _ledger_file(storage_url(storage, create=True))
-    epoch = backup.restore(source, target, replace=replace)
+    epoch = restore_backup(source, target, replace=replace)
     with open_store_option(storage) as store:
         names = store.names()
     told = f"restored {len(names)} campaigns, epoch {epoch}; report what was spent since:"

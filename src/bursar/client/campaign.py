@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager, contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack, overload
 
-from bursar import campaign
+from bursar import campaign, errors
 from bursar.campaign.ask_options import AskKeywords, check_new_id, make_ask_options, new_id
-from bursar.campaign.decision import DecisionBlock
+from bursar.campaign.decision import DecisionBlock, Playable, check_outcome_names
 from bursar.client.decode import (
     decode_arm,
     decode_decision,
@@ -25,15 +25,6 @@ from bursar.client.decode import (
 )
 from bursar.client.script import Awaiting, Blocking, Script, ScriptMethod, ScriptProperty
 from bursar.client.transport import Request, Transport, make_path, read_nothing
-from bursar.errors import (
-    BudgetExhausted,
-    BursarError,
-    Forbidden,
-    InvalidInput,
-    Overloaded,
-    RateLimited,
-    StorageUnavailable,
-)
 from bursar.money import Amount, Coin, Rounding
 from bursar.validation import check_int, check_number, check_text
 
@@ -50,7 +41,6 @@ _BATCH = 1000  # entries of one request
 _PAGE = 1000
 _MOST_TOKENS = 10_000
 _RELEASE_TIMEOUT = 2.0  # seconds that releasing a hold may delay a caller who was interrupted
-_OUTCOME = frozenset(("decision", "cost", "reward", "report", "rounding", "token"))
 
 
 class Ask(Protocol[One, Many]):
@@ -81,7 +71,7 @@ class CampaignVerbs:
 
     def __init__(self, transport: Transport, name: str) -> None:
         if not isinstance(name, str) or not name:
-            raise InvalidInput(f"the name of a campaign must be a text, got {name!r}")
+            raise errors.InvalidInput(f"the name of a campaign must be a text, got {name!r}")
         self.name = name
         self.runner = transport.runner
         self._transport = transport
@@ -109,16 +99,8 @@ class CampaignVerbs:
     ) -> Any:
         """Choose the arm to play next and reserve its cost; raise BudgetExhausted if none fits.
 
-        Parameters
-        ----------
-        n : int, optional
-            Make this many decisions at once; fewer are returned if the budget runs out.
-        id : str, optional
-            Your own id of the decision; asking again with it returns the same decision.
-        among, exclude : sequence of str, optional
-            Choose only among these arms; do not choose those.
-        context : dict, optional
-            Plain data of at most 16 KiB to record with the decision.
+        ``n``, ``id``, ``among``, ``exclude`` and ``context`` are those of
+        :meth:`bursar.Campaign.ask`.
         """
         options = make_ask_options(among, exclude, context)._asdict()  # refuses what none accepts
         del options["fingerprint"]
@@ -128,7 +110,9 @@ class CampaignVerbs:
             request = Request("POST", self._path("decisions"), self._read_decision, body)
             return await self._send_ask(request, [key] if id is None else [])
         if id is not None:
-            raise InvalidInput("give n or id, not both; each decision of a batch has its own id")
+            raise errors.InvalidInput(
+                "give n or id, not both; each decision of a batch has its own id"
+            )
         count = check_int("n", n, 1, "how many decisions to ask for")
         return await self._ask_many(options, count)
 
@@ -142,7 +126,7 @@ class CampaignVerbs:
             request = Request("POST", self._path("decisions"), self._read_decisions, body)
             try:
                 some = await self._send_ask(request, keys)
-            except BursarError:  # return what was granted before
+            except errors.BursarError:  # return what was granted before
                 if not granted:
                     raise
                 break
@@ -177,7 +161,7 @@ class CampaignVerbs:
             while voids:
                 await self._transport.send(voids[0], within)
                 del voids[0]
-        except BursarError as error:
+        except errors.BursarError as error:
             if self._transport.may_have_arrived(error):
                 self._transport.store([(void, error) for void in voids])
 
@@ -214,24 +198,11 @@ class CampaignVerbs:
     ) -> Decision:
         """Report the cost and reward of a decision, in one call or two; repeats count once.
 
-        Parameters
-        ----------
-        decision : Decision or str
-            A decision that ask() returned, or its id.
-        cost : amount, optional
-            The cost, even if it exceeds the hold.
-        reward : float, optional
-            The reward; it may come days later.
-        report : str, optional
-            Your own id of this report, which tells a repeat from another report.
-        rounding : {"up", "down", "nearest"}, optional
-            For costs with more digits than the campaign keeps.
-        token : str, optional
-            The token of the decision, with which the outcome is recorded even if a restored backup
-            does not know the decision. By default the one that came with the ask.
+        ``decision``, ``cost``, ``reward``, ``report``, ``rounding`` and ``token`` are those of
+        :meth:`bursar.Campaign.tell`. By default the token is the one that came with the ask.
         """
         if cost is None and reward is None:
-            raise InvalidInput(
+            raise errors.InvalidInput(
                 "an outcome needs a cost, a reward or both; to release the hold, void it"
             )
         given: dict[str, Any] = {"decision": decision, "cost": cost, "reward": reward}
@@ -241,13 +212,16 @@ class CampaignVerbs:
     @ScriptMethod
     async def tell_many(
         self, outcomes: Sequence[Mapping[str, Any]]
-    ) -> list[Decision | BursarError]:
+    ) -> list[Decision | errors.BursarError]:
         """Report many outcomes: mappings with decision, cost, reward, report, rounding, token.
 
         An outcome that is refused returns its error in its place; the others are recorded.
         """
-        checked = [self._check_outcome(one) for one in outcomes]
-        results: list[Decision | BursarError] = []
+        checked = []
+        for one in outcomes:
+            check_outcome_names(one)
+            checked.append(self._check_outcome(one))
+        results: list[Decision | errors.BursarError] = []
         while len(results) < len(checked):
             rest = checked[len(results) :]
             body = {"outcomes": rest[:_BATCH]}
@@ -255,11 +229,11 @@ class CampaignVerbs:
             parts = [self._outcome_request(one) for one in rest]
             try:
                 some = await self._transport.deliver(request, parts)
-            except (StorageUnavailable, Overloaded, RateLimited) as error:
+            except (errors.StorageUnavailable, errors.Overloaded, errors.RateLimited) as error:
                 results += [error] * len(rest)
             else:
                 pairs = zip(parts, some, strict=False)
-                failed = [(part, one) for part, one in pairs if isinstance(one, BursarError)]
+                failed = [(part, one) for part, one in pairs if isinstance(one, errors.BursarError)]
                 self._transport.store(failed)
                 results += some
         return results
@@ -270,11 +244,6 @@ class CampaignVerbs:
         return Request("POST", path, self._read_decision, body)
 
     def _check_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
-        if "decision" not in outcome or not _OUTCOME.issuperset(outcome):
-            raise InvalidInput(
-                "an outcome has decision, cost, reward, report, rounding and token,"
-                f" got {', '.join(map(repr, outcome)) or 'nothing'}"
-            )
         key, report = self._id_of(outcome["decision"]), outcome.get("report")
         token = outcome.get("token") or self._tokens.get(key)
         checked = {
@@ -298,7 +267,7 @@ class CampaignVerbs:
         if reward is not None:
             members["reward"] = check_number("reward", reward)
             if not math.isfinite(members["reward"]):
-                raise InvalidInput(f"reward must be finite, got {reward!r}")
+                raise errors.InvalidInput(f"reward must be finite, got {reward!r}")
         return members
 
     def _id_of(self, decision: Decision | str) -> str:
@@ -308,7 +277,9 @@ class CampaignVerbs:
             self._exponent = coin.exponent
         found = getattr(decision, "id", decision)
         if not isinstance(found, str) or not found:
-            raise InvalidInput(f"decision must be what ask() returned, or its id, got {decision!r}")
+            raise errors.InvalidInput(
+                f"decision must be what ask() returned, or its id, got {decision!r}"
+            )
         return found
 
     @ScriptMethod
@@ -338,11 +309,11 @@ class CampaignVerbs:
     @ScriptMethod
     async def void_many(
         self, decisions: Sequence[Decision | str], reason: str = "not used", *, by: str = ""
-    ) -> list[Decision | BursarError]:
+    ) -> list[Decision | errors.BursarError]:
         """Release many holds; a decision that is refused returns its error in its place."""
         why = {"reason": check_text("reason", reason), "by": check_text("by", by) or None}
         ids = [self._id_of(one) for one in decisions]
-        results: list[Decision | BursarError] = []
+        results: list[Decision | errors.BursarError] = []
         for start in range(0, len(ids), _BATCH):
             body = {"ids": ids[start : start + _BATCH], **why}
             request = Request("POST", self._path("decisions", verb="void"), _read_results, body)
@@ -362,7 +333,7 @@ class CampaignVerbs:
     ) -> Decision:
         """Correct a recorded outcome; the first report stays in the log."""
         if cost is None and reward is None:
-            raise InvalidInput("correct must have a cost, a reward or both, got neither")
+            raise errors.InvalidInput("correct must have a cost, a reward or both, got neither")
         path = self._path("decisions", self._id_of(decision), "correct")
         body = self._encode_outcome(cost, reward)
         body |= {"reason": check_text("reason", reason), "by": by or None}
@@ -404,7 +375,7 @@ class CampaignVerbs:
             raise
         except BaseException as failure:
             stored = self._transport.store([(request, failure)])
-            if not stored or not isinstance(failure, BursarError):
+            if not stored or not isinstance(failure, errors.BursarError):
                 raise
             # the work is done and its outcome is stored: an error would have it done twice
             _LOG.warning("the outcome of %s is kept for later: %s", block.decision.id, failure)
@@ -550,12 +521,9 @@ class CampaignVerbs:
 
     @ScriptMethod
     async def forecast(self, days: float | None = None) -> Forecast:
-        """Return what the rest of the budget may earn, and when it will be used up.
+        """Return what the rest of the budget may earn within ``days``, and when it will be used up.
 
-        Parameters
-        ----------
-        days : float, optional
-            How far to look ahead; by default until no arm is affordable.
+        By default it looks ahead until no arm is affordable.
         """
         return await self._load(decode_forecast, "forecast", days=days)
 
@@ -583,7 +551,7 @@ class CampaignVerbs:
         """Return the rules, or None if the key may not read them."""
         try:
             return None if self._may_not_read else await self._load_config()
-        except Forbidden:
+        except errors.Forbidden:
             self._may_not_read = True
             return None
 
@@ -611,11 +579,11 @@ class CampaignVerbs:
     version = StatusProperty[int]("The number of the last change of rules, for ``if_version``.")
 
 
-def _read_results(data: dict[str, Any]) -> list[Decision | BursarError]:
+def _read_results(data: dict[str, Any]) -> list[Decision | errors.BursarError]:
     return [decode_result(one) for one in data["results"]]
 
 
-class RemoteCampaign(CampaignVerbs, Blocking):
+class RemoteCampaign(CampaignVerbs, Blocking, Playable):
     """A campaign of a service, with the verbs, results and errors of :class:`bursar.Campaign`.
 
     Made by :meth:`bursar.Client.campaign`; nothing is sent before the first verb.
@@ -637,19 +605,6 @@ class RemoteCampaign(CampaignVerbs, Blocking):
                 self.runner.run_script(self._end_block(block, error))
             raise
         self.runner.run_script(self._end_block(block))
-
-    def run(self, play: Callable[[str], tuple[Amount, float]], most: int | None = None) -> int:
-        """Play until the budget is spent; ``play(arm)`` returns the cost and the reward."""
-        done = 0
-        while most is None or done < most:
-            try:
-                with self.decide() as decision:
-                    cost, reward = play(decision.arm)
-                    decision.settle(cost=cost, reward=reward)
-            except BudgetExhausted:
-                break
-            done += 1
-        return done
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """Yield the events of the log in order."""
@@ -693,7 +648,7 @@ class AsyncCampaign(CampaignVerbs, Awaiting):
                 async with self.decide() as decision:
                     cost, reward = await play(decision.arm)
                     decision.settle(cost=cost, reward=reward)
-            except BudgetExhausted:
+            except errors.BudgetExhausted:
                 break
             done += 1
         return done

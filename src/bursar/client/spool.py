@@ -11,20 +11,12 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from bursar.errors import (
-    BursarError,
-    IdempotencyMismatch,
-    InvalidInput,
-    OutcomeConflict,
-    StorageUnavailable,
-    TooLarge,
-    UnknownCampaign,
-    UnknownDecision,
-)
+from bursar import errors
 from bursar.files import make_private_file
 
 _FINAL = (
-    InvalidInput, OutcomeConflict, IdempotencyMismatch, TooLarge, UnknownCampaign, UnknownDecision,
+    errors.InvalidInput, errors.OutcomeConflict, errors.IdempotencyMismatch, errors.TooLarge,
+    errors.UnknownCampaign, errors.UnknownDecision,
 )  # fmt: skip
 _BUSY = 10_000  # ms to wait for another process; calls are never sent inside a transaction
 _SCHEMA = """
@@ -49,9 +41,9 @@ class SpooledCall(NamedTuple):
         parts = self.path.split("/")
         return parts[3] if parts[2:3] == ["campaigns"] and len(parts) > 3 else self.path
 
-    def is_needless(self, error: BursarError) -> bool:
+    def is_needless(self, error: errors.BursarError) -> bool:
         """Return whether the error means that there is nothing to do: no hold to release."""
-        return self.path.endswith("/void") and isinstance(error, UnknownDecision)
+        return self.path.endswith("/void") and isinstance(error, errors.UnknownDecision)
 
 
 @dataclass(frozen=True)
@@ -86,7 +78,9 @@ class Spool:
 
     def __init__(self, path: Path) -> None:
         if path.is_dir() or not path.absolute().parent.is_dir():
-            raise InvalidInput(f"spool must be a file in an existing folder, got {str(path)!r}")
+            raise errors.InvalidInput(
+                f"spool must be a file in an existing folder, got {str(path)!r}"
+            )
         self.path = path
         self.refused = path.with_name(path.name + ".refused")
         self._local = threading.local()
@@ -118,7 +112,7 @@ class Spool:
         with self._connect() as connection, connection:
             connection.executemany("DELETE FROM calls WHERE id = ?", [(one,) for one in ids])
 
-    def refuse(self, call: SpooledCall, error: BursarError) -> None:
+    def refuse(self, call: SpooledCall, error: errors.BursarError) -> None:
         """Write a call that will never be accepted to a file beside the spool."""
         line = json.dumps({"refused": str(error), "code": error.code, "call": call._asdict()})
         try:
@@ -133,7 +127,7 @@ class Spool:
                     raise OSError(f"only {written} of {len(content)} bytes were written")
                 os.fsync(file.fileno())
         except OSError as trouble:
-            raise StorageUnavailable(f"cannot write {self.refused}: {trouble}") from trouble
+            raise errors.StorageUnavailable(f"cannot write {self.refused}: {trouble}") from trouble
 
     def list_refused(self) -> Iterator[UndeliveredCall]:
         """Yield the calls that were refused for good; lines that were cut off are left out."""
@@ -161,7 +155,7 @@ class Spool:
                 local.owner = self._owner()
             yield local.connection
         except (OSError, apsw.Error) as error:
-            raise StorageUnavailable(f"the spool {self.path} failed: {error}") from error
+            raise errors.StorageUnavailable(f"the spool {self.path} failed: {error}") from error
 
     def _owner(self) -> tuple[int, int, int] | None:
         """Return what a connection belongs to: a process and a file."""
@@ -176,7 +170,7 @@ class Spool:
             probe = apsw.Connection(str(self.path), apsw.SQLITE_OPEN_READONLY)
             probe.execute("PRAGMA schema_version").fetchall()
         except apsw.NotADBError:
-            raise InvalidInput(
+            raise errors.InvalidInput(
                 f"spool {str(self.path)!r} is not a spool; give another file"
             ) from None
         except apsw.Error:  # in use, or to be recovered: the first call says what is wrong

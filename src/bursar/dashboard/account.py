@@ -72,9 +72,15 @@ def _local_path(address: str) -> str:
     return address if is_local else "/"
 
 
-async def show_keys(page: Page) -> Response:
-    """Show the keys that the user may manage."""
-    return await _render_keys(page, Form())
+async def show_keys(
+    page: Page, form: Form | None = None, status: int = 200, created: tuple[Key, str] | None = None
+) -> Response:
+    """Show the keys that the user may manage, and one that was just created, with its token."""
+    keys = await page.run(page.service.keys.list_all)
+    managed = [key for key in reversed(keys) if page.key.covers(key)]
+    parents = {id for key in keys for id in (key.by, key.replaces)}
+    values = {"keys": managed, "parents": parents, "created": created}
+    return page.render("keys", status, section="keys", form=form or Form(), **values)
 
 
 async def create_key(page: Page) -> Response:
@@ -85,8 +91,8 @@ async def create_key(page: Page) -> Response:
     except BursarError as error:
         field = next((name for name in ("scopes", "days") if name in str(error)), "all")
         form.errors[field] = format_error(error)
-        return await _render_keys(page, form, 422)
-    return await _render_keys(page, Form(), created=created)
+        return await show_keys(page, form, 422)
+    return await show_keys(page, created=created)
 
 
 def _create_key(page: Page) -> tuple[Key, str]:
@@ -116,13 +122,3 @@ async def revoke_key(page: Page) -> Response:
     key = await page.run(keys.get, page.fields.get("id", ""), user)
     await page.run(keys.revoke_family, key.id, user.id, only=only, user=user)
     return redirect("/keys", done="revoked")
-
-
-async def _render_keys(
-    page: Page, form: Form, status: int = 200, created: tuple[Key, str] | None = None
-) -> Response:
-    keys = await page.run(page.service.keys.list_all)
-    managed = [key for key in reversed(keys) if page.key.covers(key)]
-    parents = {id for key in keys for id in (key.by, key.replaces)}
-    values = {"keys": managed, "parents": parents, "created": created}
-    return page.render("keys", status, section="keys", form=form, **values)

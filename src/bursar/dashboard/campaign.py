@@ -8,14 +8,9 @@ from starlette.responses import Response
 
 from bursar.campaign import ArmView, Decision, Estimate
 from bursar.campaign.explanation import Explanation, Option
-from bursar.dashboard.events import (
-    EventDescriber,
-    load_arm_keys,
-    load_decision_events,
-    read_backwards,
-)
+from bursar.dashboard import events
+from bursar.dashboard.overview import CampaignSummary, is_stuck, summarize
 from bursar.dashboard.render import Page, parse_count
-from bursar.dashboard.summary import CampaignSummary, is_stuck, summarize
 from bursar.service.responses import encode
 
 _LIVE_PARTS = (
@@ -77,7 +72,7 @@ def _load_campaign(page: Page, view: dict[str, Any]) -> dict[str, Any]:
     status = summary.status
     arms = sorted(summary.arms, key=COLUMNS[view["sort"]].sort_key, reverse=view["down"])
     holds = filter_holds(summary, view["older"])
-    events, _ = read_backwards(service.store, name, status.seq + 1, _EVENTS)
+    newest, _ = events.read_backwards(service.store, name, status.seq + 1, _EVENTS)
     return {
         "campaign": summary,
         "status": status,
@@ -87,8 +82,8 @@ def _load_campaign(page: Page, view: dict[str, Any]) -> dict[str, Any]:
         "holds": holds[:_MAX_HOLDS],
         "hidden_holds": max(len(holds) - _MAX_HOLDS, 0),
         "is_stuck": is_stuck,
-        "events": events,
-        "describer": EventDescriber(campaign.coin, [arm.key for arm in summary.arms]),
+        "events": newest,
+        "describer": events.EventDescriber(campaign.coin, [arm.key for arm in summary.arms]),
         "coin": series.coin,
         "buckets": series.thin(_CHART_ROWS),
     }
@@ -112,8 +107,8 @@ def _load_decision(page: Page, id: str) -> dict[str, Any]:
         "explanation": explanation,
         "options": select_options(explanation),
         "currency": campaign.coin.currency,
-        "events": load_decision_events(page.service.store, page.name, id),
-        "describer": EventDescriber(campaign.coin, load_arm_keys(campaign)),
+        "events": events.load_decision_events(page.service.store, page.name, id),
+        "describer": events.EventDescriber(campaign.coin, events.load_arm_keys(campaign)),
     }
 
 

@@ -1,16 +1,24 @@
-"""The log of a campaign in words: the page of all events, with filters and permanent links."""
+"""The log of a campaign in words, and streams that tell open pages that something changed.
 
-from collections.abc import Sequence
+A notice of a stream does not say what changed, and there are at most two per second: the page then
+fetches its live parts with one request. A campaign with thousands of events per second therefore
+costs a browser no more than a quiet one, and each page needs one connection.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from itertools import islice
 from typing import Any
 
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from bursar.campaign import Campaign
 from bursar.campaign import events as kinds
 from bursar.dashboard.render import Page, parse_count, render_text
+from bursar.errors import BursarError
 from bursar.ledger import Event, Store
 from bursar.money import Coin
+from bursar.service.auth import request_session
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "decisions": (*kinds.GRANTS, kinds.CONFIRMED),
@@ -23,6 +31,13 @@ GROUPS: dict[str, tuple[str, ...]] = {
 _PAGE = 100  # events on a page
 _WINDOW = 500  # events that are read at once
 _MAX_READ = 20_000  # events that one page searches
+_NOTICE_SECONDS = 0.5  # minimum time between two notices
+_POLL_SECONDS = 1.0  # time between two reads of the list of campaigns
+_IDLE_POLLS = 15  # polls without a change before a keep-alive comment
+_HEADERS = {"content-type": "text/event-stream", "x-accel-buffering": "no"}
+_RETRY = b"retry: 2000\n\n"
+_NOTICE = b"event: news\ndata: %d\n\n"
+_KEEP_ALIVE = b": still here\n\n"
 
 
 async def show_events(page: Page) -> Response:
@@ -89,11 +104,6 @@ def load_arm_keys(campaign: Campaign) -> list[str]:
     return campaign.execute(lambda transaction: list(transaction.state.keys))
 
 
-def find_group(kind: str) -> str:
-    """Return the first group that has a kind."""
-    return next((name for name, group in GROUPS.items() if kind in group), "changes")
-
-
 class EventDescriber:
     """Describes the events of a campaign in words, given its currency and keys of all arms."""
 
@@ -106,4 +116,55 @@ class EventDescriber:
         kinds.check_kind(event)
         return render_text("event", event=event, coin=self._coin, arms=self._keys)
 
-    find_group = staticmethod(find_group)
+    @staticmethod
+    def find_group(kind: str) -> str:
+        """Return the first group that has a kind."""
+        return next((name for name, group in GROUPS.items() if kind in group), "changes")
+
+
+def _stream(page: Page, notices: AsyncIterator[bytes]) -> Response:
+    if page.request.method == "HEAD":
+        return Response(headers=_HEADERS)
+    return StreamingResponse(notices, headers=_HEADERS)
+
+
+async def stream_campaign(page: Page) -> Response:
+    """Send a notice when a campaign has new events."""
+    await page.service.find_campaign(page.name)  # or else 404
+    return _stream(page, _watch_campaign(page))
+
+
+async def _watch_campaign(page: Page) -> AsyncIterator[bytes]:
+    yield _RETRY
+    async for seq in page.service.watch(page.name, page.key, request_session(page.request)):
+        if seq is None:
+            yield _KEEP_ALIVE
+        else:
+            yield _NOTICE % seq
+            await asyncio.sleep(_NOTICE_SECONDS)
+
+
+async def stream_all(page: Page) -> Response:
+    """Send a notice when any campaign that the key can see has new events."""
+    return _stream(page, _watch_all(page))
+
+
+async def _watch_all(page: Page) -> AsyncIterator[bytes]:
+    before: object = None
+    idle = 0
+    yield _RETRY
+    key, session = page.key, request_session(page.request)
+    while not page.service.stopping and await page.service.is_admitted(key, session):
+        try:
+            rows = await page.run(page.service.store.campaign_rows)
+        except BursarError:
+            rows = []  # the store is unavailable; try again
+        heads = [(row.name, row.seq) for row in rows if key.sees(row.name)]
+        idle += 1
+        if heads != before:
+            before, idle = heads, 0
+            yield _NOTICE % sum(seq for _, seq in heads)
+        elif idle >= _IDLE_POLLS:
+            idle = 0
+            yield _KEEP_ALIVE
+        await asyncio.sleep(_POLL_SECONDS)

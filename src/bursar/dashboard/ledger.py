@@ -23,9 +23,9 @@ _MAX_DIFFERENCES = 200
 _CHANGES = 50
 
 
-async def show_ledger(page: Page) -> Response:
+async def show_ledger(page: Page, status_code: int = 200, **values: Any) -> Response:
     """Show the recorded spend, and a form for a bill."""
-    return await _render_page(page)
+    return page.render("ledger", status_code, **(await page.run_heavy(_load, page) | values))
 
 
 async def check_bill(page: Page) -> Response:
@@ -34,17 +34,13 @@ async def check_bill(page: Page) -> Response:
     try:
         comparison = await page.run_heavy(_compare, page, text)
     except InvalidInput as error:
-        return await _render_page(page, 422, bill=text, error=format_error(error))
-    return await _render_page(page, comparison=comparison, bill=text)
+        return await show_ledger(page, 422, bill=text, error=format_error(error))
+    return await show_ledger(page, comparison=comparison, bill=text)
 
 
 def _compare(page: Page, text: str) -> BillComparison:
     campaign = page.service.campaign(page.name)
     return compare_bill(parse_bill(text, campaign.coin), campaign.events())
-
-
-async def _render_page(page: Page, status_code: int = 200, **values: Any) -> Response:
-    return page.render("ledger", status_code, **(await page.run_heavy(_load, page) | values))
 
 
 def _load(page: Page) -> dict[str, Any]:

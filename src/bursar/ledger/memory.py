@@ -6,24 +6,13 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from bursar.ledger.event import GENESIS, Event, encode_event_body, hash_event
-from bursar.ledger.store import (
-    LAST,
-    CampaignRow,
-    CampaignTotals,
-    LogHead,
-    RecordChange,
-    Store,
-    check_wanted,
-    existing_campaign,
-    find_surplus,
-    unknown_campaign,
-)
+from bursar.ledger import store
+from bursar.ledger.log import GENESIS, Event, LogHead, encode_event_body, hash_event
 
 _PAGE = 1000  # events that are read at a time
 
 
-class MemoryStore(Store):
+class MemoryStore(store.Store):
     """Logs in lists; nothing is written to a disk."""
 
     url = "memory"
@@ -36,9 +25,9 @@ class MemoryStore(Store):
     def names(self) -> list[str]:
         return sorted(self._logs)
 
-    def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
+    def create(self, name: str, first: Event, totals: store.CampaignTotals) -> None:
         if name in self._logs:
-            raise existing_campaign(name)
+            raise store.existing_campaign(name)
         self._logs[name] = _Log(first, totals)
 
     def open_writer(self, name: str) -> _Log:
@@ -46,7 +35,7 @@ class MemoryStore(Store):
         try:
             return self._logs[name]
         except KeyError:
-            raise unknown_campaign(name, self.url) from None
+            raise store.unknown_campaign(name, self.url) from None
 
     def read(self, name: str, after: int = 0) -> Iterator[tuple[Event, bytes]]:
         """Yield events with their hashes."""
@@ -54,7 +43,7 @@ class MemoryStore(Store):
         start = min(after // _PAGE, len(log.hashes) - 1)
         before = log.hashes[start]
         while page := log.events[start * _PAGE : (start + 1) * _PAGE]:
-            check_wanted()
+            store.check_wanted()
             for event in page:
                 before = hash_event(before, event, encode_event_body(event.body))
                 if event.seq > after:
@@ -68,9 +57,9 @@ class MemoryStore(Store):
     def last_seq(self, name: str) -> int:
         return MemoryStore.open_writer(self, name).seq
 
-    def campaign_rows(self) -> list[CampaignRow]:
+    def campaign_rows(self) -> list[store.CampaignRow]:
         logs = [(name, self._logs[name]) for name in self.names()]
-        return [CampaignRow(name, *log.totals[:4], *log.head[:2]) for name, log in logs]
+        return [store.CampaignRow(name, *log.totals[:4], *log.head[:2]) for name, log in logs]
 
     def find_campaigns(self, decision: str) -> list[str]:
         return [name for name in self.names() if self._logs[name].decision_events(decision)]
@@ -91,7 +80,7 @@ class MemoryStore(Store):
         else:
             self._records[kind, id] = body
 
-    def update_records(self, kind: str, change: RecordChange) -> None:
+    def update_records(self, kind: str, change: store.RecordChange) -> None:
         with self._updating:
             for id, body in change(self.records(kind)).items():
                 self.put_record(kind, id, body)
@@ -108,7 +97,7 @@ class _Log:
 
     generation = 0
 
-    def __init__(self, first: Event, totals: CampaignTotals) -> None:
+    def __init__(self, first: Event, totals: store.CampaignTotals) -> None:
         self.lock = threading.RLock()
         self.events = [first]
         self.seq = first.seq
@@ -149,16 +138,16 @@ class _Log:
             self._indexed = len(self.events)
         return list(self._by_decision.get(decision, ()))
 
-    def append(self, events: Sequence[Event], totals: CampaignTotals) -> None:
+    def append(self, events: Sequence[Event], totals: store.CampaignTotals) -> None:
         self.events += events
         self.totals = totals
         self.seq = events[-1].seq
 
-    def load_snapshot(self, before: int = LAST) -> tuple[int, bytes] | None:
+    def load_snapshot(self, before: int = store.LAST) -> tuple[int, bytes] | None:
         return next((one for one in reversed(self._snapshots) if one[0] < before), None)
 
     def save_snapshot(self, seq: int, content: bytes) -> None:
         kept = dict(self._snapshots) | {seq: content}
-        for surplus in find_surplus({one: len(kept[one]) for one in kept}):
+        for surplus in store.find_surplus({one: len(kept[one]) for one in kept}):
             del kept[surplus]
         self._snapshots = tuple(sorted(kept.items()))

@@ -26,32 +26,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from bursar.errors import (
-    BursarError,
-    CorruptLedger,
-    InvalidInput,
-    MissingExtra,
-    StorageInUse,
-    StorageUnavailable,
-)
+from bursar import errors
 from bursar.formatting import hide_password
-from bursar.ledger.chain import LoggedRow, chain_events, hash_snapshot, refused_totals
-from bursar.ledger.event import Event, decode_events
+from bursar.ledger import sql
 from bursar.ledger.locks import register_fork_guard
-from bursar.ledger.sql import (
-    EMPTY_LOG,
-    EVENTS_AFTER,
-    POSTGRES_STEPS,
-    Row,
-    SeenLog,
-    SQLStore,
-    SQLWriter,
-    bad_text,
-    check_version,
-    read_events,
-    take_steps,
-)
-from bursar.ledger.store import LAST, CampaignTotals, LogHead, existing_campaign, unknown_campaign
+from bursar.ledger.log import Event, LoggedRow, LogHead, chain_events, decode_events, hash_snapshot
+from bursar.ledger.store import LAST, CampaignTotals, existing_campaign, unknown_campaign
 
 try:
     import psycopg
@@ -62,7 +42,7 @@ try:
     from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
     from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 except ImportError:
-    raise MissingExtra(
+    raise errors.MissingExtra(
         "postgresql:// needs psycopg and psycopg_pool, which are not installed;"
         " pip install 'bursar[postgres]'"
     ) from None
@@ -170,14 +150,14 @@ class _Pipeline(psycopg.Pipeline):
             yield from self._fetch_gen(flush=False)
 
 
-class PostgresConnection(psycopg.Connection[Row]):
+class PostgresConnection(psycopg.Connection[sql.Row]):
     """A connection for one thread at a time, closed by any error."""
 
     patience = 20.0  # seconds to wait for an answer, a lock included
     name: str  # by which the server knows it
     source: ConnectionPool[PostgresConnection]  # to which it is returned
 
-    def run(self, *statements: Statement) -> list[psycopg.Cursor[Row]]:
+    def run(self, *statements: Statement) -> list[psycopg.Cursor[sql.Row]]:
         """Send statements in one round trip; return a cursor with the result of each.
 
         After one that fails, the server skips the others.
@@ -223,7 +203,7 @@ class PostgresConnection(psycopg.Connection[Row]):
         raise psycopg.OperationalError("no answer in time")
 
 
-class PostgresStore(SQLStore):
+class PostgresStore(sql.SQLStore):
     """Campaigns in a database such as ``postgresql://user:secret@host/spend``.
 
     Their tables are in the schema ``bursar``, which is created if it does not exist. A writer waits
@@ -233,13 +213,13 @@ class PostgresStore(SQLStore):
 
     def __init__(self, url: str, *, deadline: float = 10.0) -> None:
         if not url.startswith(("postgresql://", "postgres://")):
-            raise InvalidInput(
+            raise errors.InvalidInput(
                 "the URL of a PostgreSQL ledger is postgresql://host/database, got"
                 f" {hide_password(url)!r}"
             )
         self.url = describe_url(url)
         self.location = repr(self.url)
-        self.seen: dict[str, SeenLog] = {}
+        self.seen: dict[str, sql.SeenLog] = {}
         self.others: Counter[str] = Counter()  # transactions in which to expect other processes
         self.generations: Counter[str] = Counter()  # how often a log was set back
         self._deadline = deadline
@@ -254,7 +234,7 @@ class PostgresStore(SQLStore):
 
     def create(self, name: str, first: Event, totals: CampaignTotals) -> None:
         _check_totals(totals)
-        [row], head = chain_events(EMPTY_LOG, [first])
+        [row], head = chain_events(sql.EMPTY_LOG, [first])
         statement: Statement = (_CREATE, [name, *totals[:4], *row])
         connection, _ = self.begin(_BEGIN)
         try:
@@ -274,34 +254,34 @@ class PostgresStore(SQLStore):
         super().ping()
         before = self.seen.copy()
         for name, seq, hash in self.read_rows(_HEADS) if before else ():
-            head = before[name].head if name in before else EMPTY_LOG
+            head = before[name].head if name in before else sql.EMPTY_LOG
             if seq < head.seq or (seq == head.seq and hash != head.hash):
-                with contextlib.suppress(StorageInUse), self.open_writer(name):
+                with contextlib.suppress(errors.StorageInUse), self.open_writer(name):
                     pass  # records it
 
     def open_writer(self, name: str) -> PostgresWriter:
         """Return a writer for a campaign; its ``with`` block is one transaction."""
         return PostgresWriter(self, name)
 
-    def read_rows(self, statement: str, *values: Any) -> list[Row]:
+    def read_rows(self, statement: str, *values: Any) -> list[sql.Row]:
         [found] = self.run((statement, values))
         return self.fetch(found)
 
-    def fetch(self, found: psycopg.Cursor[Row]) -> list[Row]:
+    def fetch(self, found: psycopg.Cursor[sql.Row]) -> list[sql.Row]:
         """Return the rows of a result."""
         try:
             return found.fetchall()
         except UnicodeDecodeError as error:
-            raise bad_text(self.location, error) from error
+            raise sql.bad_text(self.location, error) from error
 
     def execute(self, statement: str, *values: Any) -> None:
         self.run((statement, values))
 
     @contextlib.contextmanager
-    def lock_records(self, kind: str) -> Iterator[Callable[..., list[Row]]]:
+    def lock_records(self, kind: str) -> Iterator[Callable[..., list[sql.Row]]]:
         connection, _ = self.begin(_BEGIN, (_LOCK_RECORDS, [_ADVISORY, kind]))
 
-        def run(text: str, *values: Any) -> list[Row]:
+        def run(text: str, *values: Any) -> list[sql.Row]:
             [found] = connection.run((text, values))
             return found.fetchall() if found.description else []
 
@@ -314,10 +294,10 @@ class PostgresStore(SQLStore):
             self.put_back(connection)  # which rolls back after an error
         self.check_committed(end)
 
-    def check_committed(self, end: psycopg.Cursor[Row]) -> None:
+    def check_committed(self, end: psycopg.Cursor[sql.Row]) -> None:
         """Raise StorageUnavailable if a COMMIT ended in a rollback."""
         if end.statusmessage != "COMMIT":
-            raise StorageUnavailable(
+            raise errors.StorageUnavailable(
                 f"{self.location} rolled back a commit; nothing was written, retry"
             )
 
@@ -325,7 +305,7 @@ class PostgresStore(SQLStore):
         """Wait for the other threads of this process on a campaign; return the lock to release."""
         lock = self._locks[name]
         if not lock.acquire(timeout=self._deadline):
-            raise StorageInUse(
+            raise errors.StorageInUse(
                 f"campaign {name!r} was in use by another thread for {self._deadline:g} s;"
                 " end its transaction, then retry"
             )
@@ -333,7 +313,7 @@ class PostgresStore(SQLStore):
 
     def begin(
         self, *statements: Statement, patient: bool = False
-    ) -> tuple[PostgresConnection, list[psycopg.Cursor[Row]]]:
+    ) -> tuple[PostgresConnection, list[psycopg.Cursor[sql.Row]]]:
         """Run first statements on a connection; return it, to be put back, and their results.
 
         An idle connection may have died since its last use; nothing was done on it, so another
@@ -354,7 +334,7 @@ class PostgresStore(SQLStore):
             self._open_pool().drain()  # the other idle connections have died, too
         raise AssertionError  # the second attempt returns or raises
 
-    def run(self, *statements: Statement) -> list[psycopg.Cursor[Row]]:
+    def run(self, *statements: Statement) -> list[psycopg.Cursor[sql.Row]]:
         """Run statements that need no transaction of their own."""
         connection, found = self.begin(*statements)
         self.put_back(connection)
@@ -442,7 +422,7 @@ class PostgresStore(SQLStore):
             raise postgres_error(self.location, error) from error
 
 
-class PostgresWriter(SQLWriter[PostgresConnection]):
+class PostgresWriter(sql.SQLWriter[PostgresConnection]):
     """One transaction on the log of one campaign, in two round trips.
 
     The first locks the campaign's row and fetches its head, with the events that other processes
@@ -479,7 +459,7 @@ class PostgresWriter(SQLWriter[PostgresConnection]):
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None and self._connection is None:
-                raise StorageUnavailable("a step of this writer failed; nothing was written")
+                raise errors.StorageUnavailable("a step of this writer failed; nothing was written")
             if kind is None and (self._new or self._snapshot):
                 self._commit()
         finally:
@@ -492,9 +472,11 @@ class PostgresWriter(SQLWriter[PostgresConnection]):
             found = self._tail[seq - self._tail[0].seq + 1 :]
             seq = max(seq, self._tail[-1].seq)
         while seq < self._base.seq:
-            page = decode_events(read_events(self._rows, EVENTS_AFTER, self._campaign, seq, _PAGE))
+            page = decode_events(
+                sql.read_events(self._rows, sql.EVENTS_AFTER, self._campaign, seq, _PAGE)
+            )
             if not page:
-                raise CorruptLedger(
+                raise errors.CorruptLedger(
                     f"event {seq + 1} of {self._name!r} is missing; restore a backup"
                 )
             found += page
@@ -529,25 +511,25 @@ class PostgresWriter(SQLWriter[PostgresConnection]):
         self._surplus = self._find_surplus(seq, content)
         self._snapshot = seq, content
 
-    def _begin(self, seen: SeenLog | None) -> bool:
+    def _begin(self, seen: sql.SeenLog | None) -> bool:
         """Lock the campaign; return whether it was set back and that is yet to be committed."""
         statements: list[Statement] = [_BEGIN, (_LOCK, [self._name])]
         # the event that was seen last, and newer ones
         since = () if seen is None else (seen.campaign, seen.head.seq - 1, _PREFETCH)
         if since and self._store.others[self._name]:
             # a statement of its own: it must see what was committed during the wait for the lock
-            statements.append((EVENTS_AFTER, since))
+            statements.append((sql.EVENTS_AFTER, since))
         self._connection, [_, locked, *tail] = self._store.begin(*statements)
         row = locked.fetchone()
         if row is None:
             raise unknown_campaign(self._name, self._store.location)
         self._campaign, *head, ours = row
         self.head = self._base = LogHead(*head)
-        found = SeenLog(self._campaign, self.head)
+        found = sql.SeenLog(self._campaign, self.head)
         if seen is None or seen == found:
             self._store.others[self._name] = max(0, self._store.others[self._name] - 1)
         else:
-            rows = self._store.fetch(tail[0]) if tail else self._rows(EVENTS_AFTER, *since)
+            rows = self._store.fetch(tail[0]) if tail else self._rows(sql.EVENTS_AFTER, *since)
             if self._campaign == seen.campaign and rows and rows[0][5] == seen.head.hash:
                 self._tail = decode_events(rows[1:])
                 self._store.others[self._name] = 100
@@ -581,20 +563,20 @@ class PostgresWriter(SQLWriter[PostgresConnection]):
         else:
             self._store.check_committed(end)
             if self._new and done[0].rowcount != len(self._new):
-                raise refused_totals(self._totals, "the log has moved on")
-        self._store.seen[self._name] = SeenLog(self._campaign, self.head)
+                raise self._totals.refusal("the log has moved on")
+        self._store.seen[self._name] = sql.SeenLog(self._campaign, self.head)
 
     def _was_committed(self, connection: str, error: Exception) -> bool:
         """Return whether a commit without an answer was made: the log is asked, nothing guessed."""
         # if this fails, the lost transaction ends when the server notices
-        with contextlib.suppress(StorageInUse, StorageUnavailable):
+        with contextlib.suppress(errors.StorageInUse, errors.StorageUnavailable):
             self._store.run((_TERMINATE, [connection]))
         # the lost transaction holds this lock until its end, so the answer behind it is final
         asked = [_BEGIN, (_LOCK, [self._name]), (_HASH_AT, [self._name, self.head.seq]), _ROLLBACK]
         try:
             line, [_, _, found, _] = self._store.begin(*asked, patient=True)
-        except (StorageInUse, StorageUnavailable) as later:
-            raise StorageUnavailable(
+        except (errors.StorageInUse, errors.StorageUnavailable) as later:
+            raise errors.StorageUnavailable(
                 f"{self._store.location} was lost during a commit ({format_error(error)}) and"
                 f" cannot be asked whether it was made ({format_error(later)}); load the campaign"
                 " again when the server is available"
@@ -602,7 +584,7 @@ class PostgresWriter(SQLWriter[PostgresConnection]):
         self._store.put_back(line)
         return found.fetchone() == (self.head.hash,)
 
-    def _rows(self, statement: str, *values: Any) -> list[Row]:
+    def _rows(self, statement: str, *values: Any) -> list[sql.Row]:
         connection = self._require_connection()
         try:
             return self._store.fetch(connection.run((statement, values))[0])
@@ -624,9 +606,9 @@ def _check_totals(totals: CampaignTotals) -> None:
     """Refuse here, where it was decided, what the database would refuse later."""
     amounts = totals.budget, totals.spent, totals.held
     if min(amounts) < 0 or max(amounts) >= _TOO_LARGE:
-        raise refused_totals(totals, "amounts are from 0 to 2^63")
+        raise totals.refusal("amounts are from 0 to 2^63")
     if totals.granted and totals.spent + totals.held > totals.budget:
-        raise refused_totals(totals, "a grant beyond the budget")
+        raise totals.refusal("a grant beyond the budget")
 
 
 def _configure(connection: PostgresConnection, location: str, deadline: float) -> None:
@@ -638,7 +620,7 @@ def _configure(connection: PostgresConnection, location: str, deadline: float) -
     connection.execute(f"SET lock_timeout = {max(1, round(deadline * 1000))}".encode())
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
-        raise StorageUnavailable(
+        raise errors.StorageUnavailable(
             f"{location} has the encoding {encoding}; create a database with the encoding UTF8"
         )
     _migrate(connection, location)
@@ -647,12 +629,12 @@ def _configure(connection: PostgresConnection, location: str, deadline: float) -
 
 def _migrate(connection: PostgresConnection, location: str) -> None:
     """Take the steps that a database lacks, in one transaction, in one process at a time."""
-    if _count_steps(connection, location) == len(POSTGRES_STEPS):
+    if _count_steps(connection, location) == len(sql.POSTGRES_STEPS):
         return
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock($1)", (_ADVISORY,))
         had = _count_steps(connection, location)  # another process may have been faster
-        take_steps(connection.execute, POSTGRES_STEPS, had)
+        sql.take_steps(connection.execute, sql.POSTGRES_STEPS, had)
 
 
 def _count_steps(connection: PostgresConnection, location: str) -> int:
@@ -662,20 +644,22 @@ def _count_steps(connection: PostgresConnection, location: str) -> int:
     if not tables:
         return 0
     if "meta" not in tables:
-        raise InvalidInput(
+        raise errors.InvalidInput(
             f"the schema 'bursar' of {location} belongs to another program; name another database"
         )
-    return check_version(lambda text: connection.execute(text).fetchall(), POSTGRES_STEPS, location)
+    return sql.check_version(
+        lambda text: connection.execute(text).fetchall(), sql.POSTGRES_STEPS, location
+    )
 
 
-def postgres_error(location: str, error: Exception) -> BursarError:
+def postgres_error(location: str, error: Exception) -> errors.BursarError:
     """Return what an error of psycopg means to a user."""
     if isinstance(error, psycopg.Error) and error.sqlstate == _LOCK_NOT_AVAILABLE:
-        return StorageInUse(
+        return errors.StorageInUse(
             f"{location} is in use: another process has locked the campaign"
             f" ({format_error(error)}); see pg_stat_activity, then retry"
         )
-    return StorageUnavailable(
+    return errors.StorageUnavailable(
         f"{location} could not be read or written: {format_error(error)}; nothing was"
         " acknowledged, retry when the server is available"
     )
@@ -701,7 +685,7 @@ def describe_url(url: str) -> str:
     except psycopg.Error:
         parsed = False
     if not parsed:  # libpq would quote what it cannot parse, which may be a part of the password
-        raise InvalidInput(
+        raise errors.InvalidInput(
             "the URL of the PostgreSQL ledger cannot be parsed; write it as"
             " postgresql://user:password@host:5432/database, and the characters / @ % : of a"
             " password as %2F %40 %25 %3A"

@@ -19,27 +19,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import uuid4
 
 from bursar.errors import CorruptLedger, NewerSchema, StorageUnavailable
-from bursar.ledger.chain import hash_snapshot
-from bursar.ledger.event import (
-    GENESIS,
-    RESTORED,
-    Event,
-    decode_event,
-    decode_events,
-    unreadable_event,
-)
-from bursar.ledger.store import (
-    LAST,
-    CampaignRow,
-    CampaignTotals,
-    LogHead,
-    LogWriter,
-    RecordChange,
-    Store,
-    check_wanted,
-    find_surplus,
-    unknown_campaign,
-)
+from bursar.ledger import log, store
+from bursar.ledger.log import Event, LogHead, decode_event
 
 _LOG = logging.getLogger("bursar.ledger")
 
@@ -93,7 +74,7 @@ def checksum(step: str) -> str:
     return blake2b(" ".join(step.split()).encode(), digest_size=16).hexdigest()
 
 
-EMPTY_LOG = LogHead(0, -(2**63), GENESIS)
+EMPTY_LOG = LogHead(0, -(2**63), log.GENESIS)
 """The head of a log without events."""
 
 _ID = "SELECT id, seq FROM campaign WHERE name = $1"
@@ -120,7 +101,7 @@ _SNAPSHOT = (
 )
 _SNAPSHOT_SIZES = "SELECT seq, length(body) FROM snapshot WHERE campaign = $1"
 _HASH = "SELECT hash FROM event WHERE campaign = $1 AND seq = $2"
-_RESTORED = f"SELECT max(ts) FROM event WHERE campaign = $1 AND kind = '{RESTORED}'"
+_RESTORED = f"SELECT max(ts) FROM event WHERE campaign = $1 AND kind = '{log.RESTORED}'"
 _TOTALS = "SELECT budget, spent, held FROM campaign WHERE id = $1"
 _DROP_LATER = "DELETE FROM snapshot WHERE campaign = $1 AND seq > $2 RETURNING seq"
 _NEXT_EPOCH = "UPDATE meta SET epoch = epoch + 1 RETURNING epoch"
@@ -144,7 +125,7 @@ def read_events(run: Callable[..., list[Row]], statement: str, *values: Any) -> 
                 try:
                     run(EVENTS_AFTER, values[0], seq - 1, 1)
                 except CorruptLedger as reason:
-                    raise unreadable_event(seq, reason.__cause__ or reason) from error
+                    raise log.unreadable_event(seq, reason.__cause__ or reason) from error
         raise
 
 
@@ -153,7 +134,7 @@ def bad_text(location: str, error: UnicodeDecodeError) -> CorruptLedger:
     return CorruptLedger(f"{location} has a text that is not UTF-8: {error}; restore a backup")
 
 
-class SQLStore(Store):
+class SQLStore(store.Store):
     """A store in a database, which adds how statements are run and how logs are written."""
 
     location: str  # for messages
@@ -181,7 +162,7 @@ class SQLStore(Store):
         campaign, _ = self._find_campaign(name)
         count = _FIRST_PAGE
         while rows := read_events(self.read_rows, EVENTS_AFTER, campaign, after, count):
-            check_wanted()
+            store.check_wanted()
             for row in rows:
                 yield decode_event(row), row[5]
             after = rows[-1][0]
@@ -195,10 +176,10 @@ class SQLStore(Store):
         """Return the id of a campaign, and the number of its newest event."""
         for id, seq in self.read_rows(_ID, name):
             return id, seq
-        raise unknown_campaign(name, self.location)
+        raise store.unknown_campaign(name, self.location)
 
-    def campaign_rows(self) -> list[CampaignRow]:
-        return sorted(CampaignRow(*row) for row in self.read_rows(_ROWS))
+    def campaign_rows(self) -> list[store.CampaignRow]:
+        return sorted(store.CampaignRow(*row) for row in self.read_rows(_ROWS))
 
     def find_campaigns(self, decision: str) -> list[str]:
         return sorted(name for (name,) in self.read_rows(_WITH_DECISION, decision))
@@ -217,7 +198,7 @@ class SQLStore(Store):
     def put_record(self, kind: str, id: str, body: bytes | None) -> None:
         _write_record(self.execute, kind, id, body)
 
-    def update_records(self, kind: str, change: RecordChange) -> None:
+    def update_records(self, kind: str, change: store.RecordChange) -> None:
         with self.lock_records(kind) as run:
             for id, body in change(dict(sorted(run(_RECORDS, kind)))).items():
                 _write_record(run, kind, id, body)
@@ -241,7 +222,7 @@ class SeenLog(NamedTuple):
     head: LogHead
 
 
-class SQLWriter(LogWriter, Generic[C]):
+class SQLWriter(store.LogWriter, Generic[C]):
     """A transaction of a database on the log of one campaign; of no use outside its ``with``."""
 
     head: LogHead = EMPTY_LOG
@@ -287,7 +268,7 @@ class SQLWriter(LogWriter, Generic[C]):
         ((budget, spent, held),) = self._rows(_TOTALS, self._campaign)
         last = self.head.ts if seen is None else max(self.head.ts, seen.head.ts)
         now = max(last + 1, time.time_ns() // 1000)
-        event = Event(self.head.seq + 1, now, RESTORED, "", {"epoch": epoch})
+        event = Event(self.head.seq + 1, now, log.RESTORED, "", {"epoch": epoch})
         _LOG.error(
             "the log of %r was set back to event %d%s; the campaign is unreconciled and grants"
             " nothing until what was spent since is entered: bursar campaign reconcile",
@@ -295,20 +276,21 @@ class SQLWriter(LogWriter, Generic[C]):
             self.head.seq,
             "" if seen is None else f", event {seen.head.seq} was seen before",
         )
-        self.append([event], CampaignTotals("unreconciled", budget, spent, held, granted=False))
+        totals = store.CampaignTotals("unreconciled", budget, spent, held, granted=False)
+        self.append([event], totals)
 
     def decision_events(self, decision: str) -> list[Event]:
-        return decode_events(read_events(self._rows, _OF_DECISION, self._campaign, decision))
+        return log.decode_events(read_events(self._rows, _OF_DECISION, self._campaign, decision))
 
-    def load_snapshot(self, before: int = LAST) -> tuple[int, bytes] | None:
+    def load_snapshot(self, before: int = store.LAST) -> tuple[int, bytes] | None:
         before = min(before, self.head.seq + 1)
         while found := self._rows(_SNAPSHOT, self._campaign, before):
             [(before, content, stored)] = found
-            if stored == hash_snapshot(before, content):
+            if stored == log.hash_snapshot(before, content):
                 return before, content
         return None
 
     def _find_surplus(self, seq: int, content: bytes) -> list[int]:
         """Return the snapshots to drop when one is saved."""
         sizes: dict[int, int] = dict(self._rows(_SNAPSHOT_SIZES, self._campaign))
-        return find_surplus(sizes | {seq: len(content)})
+        return store.find_surplus(sizes | {seq: len(content)})

@@ -20,21 +20,12 @@ from typing import Any
 import apsw
 
 from bursar.errors import BursarError, StorageInUse, StorageUnavailable
-from bursar.ledger.backup import backup
-from bursar.ledger.chain import hash_snapshot
-from bursar.ledger.event import Event, decode_events
+from bursar.ledger import sqlite_file
 from bursar.ledger.locks import FairLock, check_location, ledger_path, register_fork_guard
+from bursar.ledger.log import Event, LogHead, decode_events, hash_snapshot
 from bursar.ledger.sql import EMPTY_LOG, Row, SeenLog, SQLStore, SQLWriter, bad_text, read_events
-from bursar.ledger.sqlite_connection import (
-    WriteAheadLog,
-    append_events,
-    connect,
-    disconnect,
-    disconnecting,
-    migrate,
-    sqlite_error,
-)
-from bursar.ledger.store import CampaignTotals, LogHead, existing_campaign, unknown_campaign
+from bursar.ledger.sqlite_file import append_events, connect, disconnect, sqlite_error
+from bursar.ledger.store import CampaignTotals, existing_campaign, unknown_campaign
 
 _HEAD = "SELECT id, seq, ts, hash FROM campaign WHERE name = ?"
 _CREATE = (
@@ -135,8 +126,8 @@ class SQLiteStore(SQLStore):
     def backup(self, path: str | os.PathLike[str]) -> int:
         """Copy all campaigns, verified, to a new file; return the number of events in it."""
         try:
-            with disconnecting(connect(self.path, vfs=self._vfs)) as reader:
-                return backup(reader, Path(path))
+            with sqlite_file.disconnecting(connect(self.path, vfs=self._vfs)) as reader:
+                return sqlite_file.backup(reader, Path(path))
         except apsw.Error as error:
             raise sqlite_error(self.path, error) from error
 
@@ -301,8 +292,8 @@ class SQLiteStore(SQLStore):
     def _open_writer(self) -> apsw.Connection:
         writer = connect(self.path, write=True, create=self._file == _NO_FILE, vfs=self._vfs)
         try:
-            self._log = WriteAheadLog(writer)
-            migrate(writer, lambda copy: backup(writer, copy))
+            self._log = sqlite_file.WriteAheadLog(writer)
+            sqlite_file.migrate(writer, lambda copy: sqlite_file.backup(writer, copy))
             # what a killed process wrote can be read before it is on the disk; this puts it there
             self._checkpoint(whole=self._failed)
             self._file = _identify(self.path)

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import NamedTuple, Protocol
 
-from bursar.errors import BursarError, CampaignExists, UnknownCampaign
-from bursar.ledger.event import Event
+from bursar.errors import BursarError, CampaignExists, CorruptLedger, UnknownCampaign
+from bursar.ledger.log import Event, LogHead
 
 LAST = 2**63 - 1
 """A number that no event reaches."""
@@ -39,14 +39,6 @@ def find_surplus(sizes: Mapping[int, int]) -> list[int]:
     return dropped
 
 
-class LogHead(NamedTuple):
-    """The end of a log: number, time and hash of its last event."""
-
-    seq: int
-    ts: int
-    hash: bytes
-
-
 class CampaignTotals(NamedTuple):
     """State and money of a campaign after an append, in the units of the log.
 
@@ -60,6 +52,13 @@ class CampaignTotals(NamedTuple):
     spent: int
     held: int
     granted: bool  # whether this transaction made a new hold
+
+    def refusal(self, why: str) -> CorruptLedger:
+        """Return the error for totals that a ledger never accepts."""
+        return CorruptLedger(
+            f"the ledger refused spent {self.spent} + held {self.held} of budget {self.budget}:"
+            f" {why}; nothing was written, verify the campaign"
+        )
 
 
 class CampaignRow(NamedTuple):

@@ -8,7 +8,6 @@ that comes with a session must also carry the session's CSRF token, in the heade
 import hmac
 import secrets
 import time
-from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import parse_qsl
@@ -108,6 +107,7 @@ def _check_csrf(request: Request, given: str) -> None:
 COOKIE = "bursar_session"
 _LIFETIME = 12 * 3600  # seconds
 _LONGEST = 256  # characters of a cookie that is checked
+_ENDED = "ended-session"  # records: the random part of a cookie, and until when it was valid
 
 
 class Session(NamedTuple):
@@ -142,7 +142,13 @@ class Sessions:
     def end(self, id: str = "") -> str:
         """End a session in all processes; return the Set-Cookie header that deletes its cookie."""
         if id:
-            self._store.update_records(_ENDED, partial(_add_ended, id))
+            _, until, nonce = id.split(".")
+
+            def change(ended: dict[str, bytes]) -> dict[str, bytes | None]:
+                old = [one for one, end in ended.items() if int(end) <= time.time()]
+                return {**dict.fromkeys(old), nonce: until.encode()}  # forgets the old ones
+
+            self._store.update_records(_ENDED, change)
         return f"{COOKIE}=; Max-Age=0{self._flags}"
 
     def find(self, value: str) -> Session | None:
@@ -166,14 +172,3 @@ class Sessions:
 
     def _sign(self, purpose: str, body: str) -> str:
         return hmac.new(self._secret, f"{purpose}\0{body}".encode(), sha256).hexdigest()
-
-
-_ENDED = "ended-session"  # records: the random part of a cookie, and until when it was valid
-
-
-def _add_ended(id: str, ended: dict[str, bytes]) -> dict[str, bytes | None]:
-    """Return the records to write when a session ends: it, and those to forget."""
-    _, until, nonce = id.split(".")
-    now = time.time()
-    old: dict[str, bytes | None] = {one: None for one, end in ended.items() if int(end) <= now}
-    return old | {nonce: until.encode()}

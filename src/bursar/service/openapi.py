@@ -99,10 +99,12 @@ def _parameters(one: Operation) -> Iterator[dict[str, Any]]:
 def _responses(one: Operation) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for status, kind in sorted(one.gives.items()):
-        answer = found[str(status)] = {
-            "description": _TEXTS["status"][str(status)],
-            "content": _content(kind),
-        }
+        if isinstance(kind, str):
+            media = {name: {"schema": _TEXTS["media"].get(name, {})} for name in kind.split(", ")}
+        else:
+            media = {"application/json": {"schema": _refer(kind)}}
+        text = _TEXTS["status"][str(status)]
+        answer = found[str(status)] = {"description": text, "content": media}
         if one.response_headers:
             answer["headers"] = {
                 name: {"description": _TEXTS["response_header"][name], "schema": {"type": "string"}}
@@ -125,12 +127,6 @@ def _responses(one: Operation) -> dict[str, Any]:
             "description": ", ".join(which),
         }
     return found
-
-
-def _content(kind: Any) -> dict[str, Any]:
-    if not isinstance(kind, str):
-        return {"application/json": {"schema": _refer(kind)}}
-    return {media: {"schema": _TEXTS["media"].get(media, {})} for media in kind.split(", ")}
 
 
 def _problems() -> dict[str, Any]:

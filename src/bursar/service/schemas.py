@@ -16,7 +16,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 
 from bursar.campaign import ArmChange, ArmView, Decision, Estimate, Explanation, Forecast, Option
 from bursar.campaign.config import DEFAULT_POLICY, RULES, Rule
-from bursar.campaign.tokens import TokenSigner
+from bursar.campaign.decision import TokenSigner
 from bursar.campaign.views import Status
 from bursar.ledger import Event
 from bursar.money import Coin

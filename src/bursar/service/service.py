@@ -18,7 +18,7 @@ from starlette.types import Receive
 from bursar.campaign import Campaign
 from bursar.campaign.committer import Command, Committer, DeadlinePassed, PendingCommand
 from bursar.campaign.creation import open_store
-from bursar.campaign.tokens import TokenSigner
+from bursar.campaign.decision import TokenSigner
 from bursar.errors import BursarError, Overloaded, UnknownCampaign
 from bursar.ledger import Store
 from bursar.ledger.store import READ_STOPPED, ReadStopped

@@ -1,14 +1,15 @@
-"""Events: what happened in a campaign, in order. Everything else is computed from them.
+"""A log: the events of a campaign in order. Everything else is computed from them.
 
-Bodies are plain data (strings, integers, floats, lists, dictionaries), encoded as JSON in exactly
-one way, so that the hash of an event is a hash of its meaning. Each hash covers the one before: an
-event cannot be changed, dropped or moved without changing all later hashes.
+Events are numbered without gaps, ordered in time, and hashed. Bodies are plain data (strings,
+integers, floats, lists, dictionaries), encoded as JSON in exactly one way, so that the hash of an
+event is a hash of its meaning. Each hash covers the one before: an event cannot be changed, dropped
+or moved without changing all later hashes.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -35,6 +36,18 @@ class Event(Struct, frozen=True, gc=False):
     kind: str
     decision: str  # id of the decision that it is about, or ""
     body: dict[str, Any]
+
+
+class LogHead(NamedTuple):
+    """The end of a log: number, time and hash of its last event."""
+
+    seq: int
+    ts: int
+    hash: bytes
+
+
+LoggedRow = tuple[int, int, str, str, str, bytes]
+"""An event as it is written: seq, ts, kind, decision, encoded body, hash."""
 
 
 class FlatBody(dict[str, Any]):
@@ -111,3 +124,54 @@ def decode_events(rows: Sequence[Sequence[Any]]) -> list[Event]:
 def unreadable_event(seq: int, reason: object) -> CorruptLedger:
     """Return the error for an event that cannot be decoded."""
     return CorruptLedger(f"event {seq} cannot be read: {reason}; restore a backup")
+
+
+def chain_events(head: LogHead, events: Sequence[Event]) -> tuple[list[LoggedRow], LogHead]:
+    """Return the rows of events that follow a head, and the new head; refuse other events."""
+    rows = []
+    for event in events:
+        if event.seq != head.seq + 1 or event.ts <= head.ts:
+            raise CorruptLedger(
+                f"event {event.seq} at {event.ts} does not follow event {head.seq} at {head.ts};"
+                " nothing was written, load the campaign again"
+            )
+        body = encode_event_body(event.body)
+        head = LogHead(event.seq, event.ts, hash_event(head.hash, event, body))
+        rows.append((event.seq, event.ts, event.kind, event.decision, body.decode(), head.hash))
+    return rows, head
+
+
+def check_chain(
+    name: str, events: Iterable[tuple[Event, bytes]], head: LogHead, since: int = 0
+) -> int:
+    """Check events with their hashes against each other and against the head; return the last.
+
+    The head shows whether events are missing at the end, which no hash of another event can.
+    Events after the head, appended meanwhile, are checked like all others. With ``since`` the
+    first event has that number and is trusted: the log up to it is in a snapshot.
+    """
+    seq, ts, last = max(since - 1, 0), -(2**63), GENESIS
+    for event, stored in events:
+        if event.seq != seq + 1:
+            raise _broken(name, seq + 1, f"is missing; the next one is {event.seq}")
+        if event.ts <= ts:
+            raise _broken(name, event.seq, f"is dated {event.ts}, not after {ts}")
+        trusted = event.seq == since
+        last = stored if trusted else hash_event(last, event, encode_event_body(event.body))
+        if last != stored:
+            raise _broken(name, event.seq, "does not match its hash")
+        seq, ts = event.seq, event.ts
+        if seq == head.seq and head.hash not in (last, b""):
+            raise _broken(name, seq, "is not the last event of the campaign's row")
+    if seq < head.seq:
+        raise _broken(name, seq + 1, f"is missing; there were {head.seq}")
+    return seq
+
+
+def _broken(name: str, seq: int, what: str) -> CorruptLedger:
+    return CorruptLedger(f"event {seq} of {name!r} {what}; restore a backup")
+
+
+def hash_snapshot(seq: int, content: bytes) -> bytes:
+    """Return the hash that is stored with a snapshot of the state after an event."""
+    return blake2b(seq.to_bytes(8, "big") + content, digest_size=16).digest()
