@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from typer import Argument, Option
 
-from bursar.cli.options import Ads, AsJSON, Jobs, Seed, add_options
+from bursar.cli.options import add_options
 from bursar.cli.output import console, print_json, print_result, print_table
 from bursar.errors import InvalidData, InvalidInput, MissingData
 from bursar.extras import import_extra
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from bursar.experiments import Experiment, ExperimentRun
     from bursar.experiments.runner import Engine, RunPlan
     from bursar.simulation.result import Result
-
-Times = Annotated[int | None, Option(min=1, help="Games of each policy on each setting.")]
 
 _NO_ADS = "FB-Br and FB-Bt are left out; to include them, give the Facebook ads with --data"
 _AD_POLICIES = (
@@ -44,24 +41,13 @@ _AD_POLICIES = (
 class RunOptions:
     """The options that ``bursar reproduce`` and ``bursar run`` share."""
 
-    jobs: Jobs = None
-    dask: Annotated[
-        str | None, Option(help="The address of a Dask scheduler whose workers compute.")
-    ] = None
-    out: Annotated[Path | None, Option(help="Results folder; bursar-results/NAME by default.")] = (
-        None
-    )
-    dry_run: Annotated[
-        bool,
-        Option("--dry-run", help="Print what would run and how long it would take, then stop."),
-    ] = False
-    rerun_failed: Annotated[
-        bool, Option("--rerun-failed", help="Repeat units that failed earlier.")
-    ] = False
-    force: Annotated[bool, Option("--force", help="Ignore the cache and recompute everything.")] = (
-        False
-    )
-    as_json: AsJSON = False
+    jobs: int | None = None
+    dask: str | None = None
+    out: Path | None = None
+    dry_run: bool = False
+    rerun_failed: bool = False
+    force: bool = False
+    as_json: bool = False
 
     def make_engine(self) -> Engine:
         """Return the engine that computes units."""
@@ -85,28 +71,16 @@ _add_run_options = add_options(inspect.signature(RunOptions, eval_str=True).para
 
 @_add_run_options
 def reproduce(
-    quick: Annotated[
-        bool, Option("--quick", help="The main policies, 30 repetitions; the default.")
-    ] = False,
-    full: Annotated[bool, Option("--full", help="All 24 configurations, 100 repetitions.")] = False,
-    all_policies: Annotated[
-        bool,
-        Option(
-            "--all-policies", help="With --full: also the policies that the paper does not play."
-        ),
-    ] = False,
-    changing: Annotated[
-        bool, Option("--changing", help="Nonstationary settings instead of the paper's.")
-    ] = False,
-    less_regret: Annotated[
-        bool, Option("--less-regret", help="Compare pooled-gittins with the paper's best policy.")
-    ] = False,
-    families: Annotated[
-        bool, Option("--families", help="The same comparison on other families of problems.")
-    ] = False,
-    data: Ads = None,
-    repetitions: Times = None,
-    seed: Seed = 0,
+    *,
+    quick: bool = False,
+    full: bool = False,
+    all_policies: bool = False,
+    changing: bool = False,
+    less_regret: bool = False,
+    families: bool = False,
+    data: str | None = None,
+    repetitions: int | None = None,
+    seed: int = 0,
     **options: Any,
 ) -> None:
     """Run the paper's evaluation, draw its figures, check its claims, and write a report."""
@@ -158,32 +132,23 @@ def _check_choice(
 
 @_add_run_options
 def run(
-    file: Annotated[Path | None, Argument(help="An experiment as TOML.")] = None,
-    ads: Annotated[str | None, Option(help="Your own ad export, instead of FILE.")] = None,
-    group: Annotated[str, Option(help="Columns that separate campaigns, as in campaign,age.")] = "",
-    arm: Annotated[str, Option(help="Columns that name an arm; by default each row is one.")] = "",
-    clicks: Annotated[str, Option(help="The column with the clicks.")] = "clicks",
-    cost: Annotated[str, Option(help="The column with the amount spent.")] = "cost",
-    reward: Annotated[str, Option(help="The column with the reward.")] = "reward",
-    budget: Annotated[float | None, Option(help="The budget of each campaign.")] = None,
-    decimal: Annotated[
-        str | None, Option(help="The decimal separator of the export, if it is ambiguous: . or ,")
-    ] = None,
-    money: Annotated[
-        bool, Option("--money", help="Rewards are amounts of money, not counts.")
-    ] = False,
-    blank_is_zero: Annotated[
-        bool, Option("--blank-is-zero", help="Read empty numbers in the export as 0.")
-    ] = False,
-    prize: Annotated[
-        str | None, Option(help="The value of one success: a number, or largest.")
-    ] = None,
-    model: Annotated[str, Option(help="How costs vary: bernoulli or beta.")] = "bernoulli",
-    policy: Annotated[
-        list[str] | None, Option(help="The slug of a policy; repeat the option for more.")
-    ] = None,
-    repetitions: Times = None,
-    seed: Annotated[int | None, Option(min=0, help="Same seed, same output.")] = None,
+    file: Path | None = None,
+    *,
+    ads: str | None = None,
+    group: str = "",
+    arm: str = "",
+    clicks: str = "clicks",
+    cost: str = "cost",
+    reward: str = "reward",
+    budget: float | None = None,
+    decimal: str | None = None,
+    money: bool = False,
+    blank_is_zero: bool = False,
+    prize: str | None = None,
+    model: str = "bernoulli",
+    policy: list[str] | None = None,
+    repetitions: int | None = None,
+    seed: int | None = None,
     **options: Any,
 ) -> None:
     """Run an experiment of your own: a TOML file, or your ad export with --ads."""
@@ -377,11 +342,7 @@ def _show_shares(result: Result) -> None:
 # comparison
 
 
-def compare(
-    one: Annotated[Path, Argument(help="A results folder.")],
-    other: Annotated[Path, Argument(help="Another results folder.")],
-    as_json: AsJSON = False,
-) -> None:
+def compare(one: Path, other: Path, *, as_json: bool = False) -> None:
     """Show two results folders side by side: regret, failures, claims, and how they were made."""
     compare_results = import_extra("bursar.paper.analysis.compare").compare_results
     first, second = _read_result(one), _read_result(other)
