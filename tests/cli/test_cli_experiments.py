@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bursar.cli import app
-from bursar.cli.progress import ProgressDisplay
+from bursar.cli.output import ProgressDisplay
 from bursar.errors import BursarError, InvalidInput
 from bursar.experiments.runner import CellCounts
 from bursar.formatting import format_elapsed

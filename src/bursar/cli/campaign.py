@@ -288,14 +288,11 @@ def _show_events(events: Iterable[Event], as_json: bool) -> None:
             }  # fmt: skip
             typer.echo(json.dumps(to_plain(row), ensure_ascii=False))
         else:
-            body = ", ".join(f"{key}={_to_line(value)}" for key, value in event.body.items())
+            texts = {key: str(value) for key, value in event.body.items()}
+            body = ", ".join(  # on one line, and without control characters for the terminal
+                f"{key}={text if text.isprintable() else repr(text)}" for key, text in texts.items()
+            )
             typer.echo(f"{event.seq}\t{event.kind}\t{event.decision}\t{body}")
-
-
-def _to_line(value: Any) -> str:
-    """Return a value as text that stays on its line and does not control a terminal."""
-    text = str(value)
-    return text if text.isprintable() else repr(text)
 
 
 @_command(_show_events)

@@ -6,18 +6,22 @@ import inspect
 import json
 import os
 import shlex
+import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bursar.cli import output
 from bursar.cli.options import add_options
 from bursar.cli.output import console, print_json, print_result, print_table
 from bursar.errors import InvalidData, InvalidInput, MissingData
@@ -242,7 +246,6 @@ def _run_experiment(
     about_paper: bool = True,
 ) -> None:
     """Run an experiment, write its folder, and print the path of the report."""
-    from bursar.cli.progress import ProgressDisplay, interruptible, show_activity
     from bursar.experiments import run
     from bursar.experiments.cells import CellStore
     from bursar.experiments.runner import plan_run
@@ -256,7 +259,7 @@ def _run_experiment(
     report = import_extra("bursar.paper.report.build")
     make_folder(folder)
     started, clock = datetime.now(UTC), time.monotonic()
-    with interruptible() as stop, ProgressDisplay() as watch:
+    with _interruptible() as stop, output.ProgressDisplay() as watch:
         outcome = run(what, folder, engine=engine, plan=plan, stop=stop, progress=watch)
         if stop() and not outcome.is_complete:
             stored, total = outcome.counts.total - outcome.counts.left, outcome.counts.total
@@ -269,12 +272,34 @@ def _run_experiment(
     command = shlex.join(["bursar", *sys.argv[1:]])
     workers = f"Dask at {options.dask}" if options.dask else f"{options.workers} threads"
     record = report.RunRecord(command, started, clock, workers)
-    with show_activity() as progress, explain_full_disk(folder):
+    with output.show_activity() as progress, explain_full_disk(folder):
         facts = report.write_results(
             what, outcome, folder, record, about_paper=about_paper,
             advice=tuple(advise(outcome.result)), notes=notes, progress=progress,
         )  # fmt: skip
     _show_results(outcome, facts, folder, time.monotonic() - clock, options.as_json)
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Yield a function that is true after Ctrl-C; a second Ctrl-C ends the process at once."""
+    interrupts = 0
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts > 1:
+            with suppress(OSError):
+                os.write(2, b"\nstopped; finished units are stored\n")
+            os._exit(130)  # compiled loops in threads cannot be interrupted
+        with suppress(OSError):
+            os.write(2, b"\nfinishing running units; press Ctrl-C again to stop at once\n")
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield lambda: interrupts > 0
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _show_plan(what: Experiment, plan: RunPlan, folder: Path, options: RunOptions) -> None:
@@ -357,7 +382,11 @@ def compare(one: Path, other: Path, *, as_json: bool = False) -> None:
     out.print(f"A  {one}\nB  {other}\n")
     columns = ("setting", "policy", "A", "B", "B - A", "95%", "failed A", "failed B", "verdict")
     print_table(columns, map(_comparison_cells, rows), left=("setting", "policy", "verdict"))
-    _show_unshared(out, first, second)
+    for words, here, there in (("A", first, second), ("B", second, first)):
+        for kind in ("settings", "policies"):
+            more = [name for name in getattr(here, kind) if name not in getattr(there, kind)]
+            if more:
+                out.print(f"{kind} only in {words}: {', '.join(more)}")
     for claim in claims:
         out.print(f"claim {claim['id']}: {claim['a']} in A, {claim['b']} in B")
     for key in ("bursar", "digest", "seconds", "machine"):
@@ -372,14 +401,6 @@ def _comparison_cells(row: dict[str, Any]) -> list[str]:
         f"{row['difference']:+,.1f}", f"{row['low']:+,.1f} … {row['high']:+,.1f}",
         f"{row['failed_a']:.1%}", f"{row['failed_b']:.1%}", row["verdict"],
     ]  # fmt: skip
-
-
-def _show_unshared(out: Any, first: Result, second: Result) -> None:
-    for words, here, there in (("A", first, second), ("B", second, first)):
-        for kind in ("settings", "policies"):
-            more = [name for name in getattr(here, kind) if name not in getattr(there, kind)]
-            if more:
-                out.print(f"{kind} only in {words}: {', '.join(more)}")
 
 
 def _compare_claims(one: Path, other: Path) -> list[dict[str, str]]:

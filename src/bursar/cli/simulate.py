@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import bursar
-from bursar.cli.output import console, print_json, print_rows, print_table
+from bursar.cli.output import console, print_json, print_rows, print_table, progress_bar
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
 from bursar.simulation import BUDGET_PLAYS
@@ -84,7 +84,6 @@ def demo(
 
 def _play(todo: Plan, jobs: int | None) -> tuple[bursar.Result, bool]:
     """Play a plan behind a progress bar; Ctrl-C keeps the repetitions that are done."""
-    from bursar.cli.progress import progress_bar
     from bursar.simulation.result import CellGames
     from bursar.simulation.simulate import play_cells
 
@@ -135,15 +134,15 @@ def settings(*, as_json: bool = False) -> None:
     every = (*bursar.list_settings(), *NONSTATIONARY.values(), *FAMILIES.values())
     columns = ("name", "distribution", "arms", "problems", "needs data", "source")
     left = ("name", "distribution", "needs data", "source")
-    print_rows([_setting_facts(one) for one in every], as_json, columns, _setting_cells, left)
-
-
-def _setting_facts(one: bursar.Setting) -> dict[str, Any]:
-    return {
-        "name": one.name, "kind": one.kind, "distribution": one.distribution,
-        "arms": list(one.arms), "problems": len(one.arms), "needs_data": one.needs_data,
-        "source": one.source,
-    }  # fmt: skip
+    rows = [
+        {
+            "name": one.name, "kind": one.kind, "distribution": one.distribution,
+            "arms": list(one.arms), "problems": len(one.arms), "needs_data": one.needs_data,
+            "source": one.source,
+        }
+        for one in every
+    ]  # fmt: skip
+    print_rows(rows, as_json, columns, _setting_cells, left)
 
 
 def _setting_cells(row: dict[str, Any]) -> list[str]:
