@@ -20,12 +20,7 @@ from bursar.version import __version__
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(
-    help="bursar: make the best use of a budget.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 data = typer.Typer(help="Check and store downloaded data sets.", no_args_is_help=True)
 app.add_typer(data, name="data")
 app.add_typer(campaign.app, name="campaign")

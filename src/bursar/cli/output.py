@@ -93,10 +93,7 @@ def campaign_facts(campaign: bursar.Campaign) -> dict[str, Any]:
 
     state = campaign.execute(lambda transaction: transaction.state)
     status, text = make_status(state, now=0).as_dict(), campaign.coin.text
-    caps = {} if state.day_cap is None else {"day": text(state.day_cap)}
-    caps |= {
-        f"arm:{arm.key}": text(arm.money.cap) for arm in state.arms if arm.money.cap is not None
-    }
+    caps = {"day": state.day_cap} | {f"arm:{arm.key}": arm.money.cap for arm in state.arms}
     names = ("name", "state", *_MONEY, "currency", "exponent", "open", "asks", "reward")
     rules = campaign.config.to_body()
     del rules["coin"]
@@ -105,7 +102,7 @@ def campaign_facts(campaign: bursar.Campaign) -> dict[str, Any]:
         "arms": {
             arm.key: {"state": arm.state, "max_cost": text(arm.max_cost)} for arm in state.arms
         },
-        "caps": caps,
+        "caps": {scope: text(cap) for scope, cap in caps.items() if cap is not None},
         "version": state.version,
         "events": state.seq,
         "alarms": campaign.alarms,

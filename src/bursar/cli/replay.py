@@ -60,14 +60,11 @@ def replay(
         )
         return
     out = console()
-    for line in notes:
-        out.print(line)
-    out.print()
+    out.print(*notes, "", sep="\n")
     print_table(_COLUMNS, map(_cells, found), left=("policy",))
     out.print()
-    for line in [*(describe_estimate(one, rows) for one in found), suggest_budget(found)]:
-        if line:
-            out.print(line)
+    advice = [*(describe_estimate(one, rows) for one in found), suggest_budget(found)]
+    out.print(*filter(None, advice), sep="\n")
 
 
 _format = partial(format_number, digits=4, keep_whole=True)

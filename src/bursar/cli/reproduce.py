@@ -336,7 +336,13 @@ def _show_results(
         print_json({"report": str(report), "seconds": round(seconds, 1), "units": units,
                     "claims": tally})  # fmt: skip
     else:
-        _show_shares(facts.result)
+        # over the settings that all policies played
+        shares = import_extra("bursar.paper.analysis.shares").regret_shares(
+            facts.result, list(facts.result.policies)
+        )
+        if shares is not None:
+            rows = zip(shares.policies, (f"{share:.2%}" for share in shares.shares), strict=True)
+            print_table(("policy", "regret, share of the best reward"), rows, left=("policy",))
         out = console()
         for line in facts.advice:
             out.print(line)
@@ -352,16 +358,6 @@ def _show_results(
             typer.echo(f"failed: {where}: {failure.error}", err=True)
         typer.echo(f"{counts.failed} units failed; repeat them with --rerun-failed", err=True)
         raise typer.Exit(1)
-
-
-def _show_shares(result: Result) -> None:
-    """Print a row per policy with its regret over the settings that all of them played."""
-    found = import_extra("bursar.paper.analysis.shares").regret_shares(
-        result, list(result.policies)
-    )
-    if found is not None:
-        rows = zip(found.policies, (f"{share:.2%}" for share in found.shares), strict=True)
-        print_table(("policy", "regret, share of the best reward"), rows, left=("policy",))
 
 
 # comparison

@@ -63,7 +63,11 @@ def run_server(storage: str | None, log_level: str, demo: bool, **config: Any) -
         simulation = import_module("bursar.cli.demo").DemoSimulation(url) if demo else None
         service = Service(open_store(url), settings)
         stack.callback(service.close)
-        _check_public(service)
+        if not is_loopback(settings.host) and service.keys.is_empty():
+            raise InvalidInput(
+                f"{settings.host} can be reached from other machines, but there is no key yet;"
+                " create one first: bursar keys create --scope all"
+            )
         listener = stack.enter_context(open_listener(settings.host, settings.port))
         server = GracefulServer(service)
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -77,15 +81,6 @@ def run_server(storage: str | None, log_level: str, demo: bool, **config: Any) -
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
             runner.run(_serve(server, service, listener, simulation))
     _LOG.info("stopped")
-
-
-def _check_public(service: Service) -> None:
-    host = service.config.host
-    if not is_loopback(host) and service.keys.is_empty():
-        raise InvalidInput(
-            f"{host} can be reached from other machines, but there is no key yet;"
-            " create one first: bursar keys create --scope all"
-        )
 
 
 def _announce(service: Service, listener: socket.socket) -> None:
