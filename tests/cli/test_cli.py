@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import bursar
 from bursar.cli import app
+from bursar.cli.options import _HELP, add_options
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -241,10 +242,39 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
     assert 0 < rows < 100 * 100000
 
 
+def commands_below(command, name=""):
+    yield name, command
+    for word, one in getattr(command, "commands", {}).items():
+        yield from commands_below(one, f"{name} {word}".strip())
+
+
 def test_every_command_and_option_is_explained():
-    commands = dict(get_command(app).commands)
-    commands |= {f"data {name}": command for name, command in commands["data"].commands.items()}
-    for name, command in commands.items():
+    found = dict(commands_below(get_command(app)))
+    assert {"data facebook-ads", "keys rotate", "campaign arm add"} < set(found)
+    for name, command in found.items():
         assert command.help, name
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{name} {parameter.name}"
+
+
+def test_a_parameter_without_a_text_is_refused():
+    with pytest.raises(KeyError, match="unexplained"):
+
+        @add_options()
+        def command(*, unexplained: bool = False) -> None: ...
+
+
+def test_every_text_is_used():
+    def texts(table):
+        for key, value in table.items():
+            if isinstance(value, dict):
+                yield from texts(value)
+            elif isinstance(value, str) and key not in {"flag", "envvar", "metavar"}:
+                yield value
+
+    used = {
+        parameter.help
+        for _, command in commands_below(get_command(app))
+        for parameter in command.params
+    }
+    assert set(texts(_HELP)) <= used

@@ -10,7 +10,7 @@ from report_sample import no_pictures  # noqa: F401 - a fixture
 from typer.testing import CliRunner
 
 from bursar.cli import app
-from bursar.cli.progress import ProgressDisplay
+from bursar.cli.output import ProgressDisplay
 from bursar.errors import BursarError, InvalidInput
 from bursar.experiments.runner import CellCounts
 from bursar.formatting import format_elapsed

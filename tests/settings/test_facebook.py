@@ -312,7 +312,7 @@ def test_the_command_says_what_is_kept(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("BURSAR_DATA", str(tmp_path / "kept"))
     source = tmp_path / "mine.csv"
     source.write_text(GOOD + "9,30-34,M,0,0,0\n" * 7 + "9,30-34,M,7,1,8\n")
-    facebook_ads(str(source))
+    facebook_ads(source=str(source))
     assert capsys.readouterr().out == (
         f"stored in {tmp_path / 'kept' / 'facebook_ads.csv'}\n"
         "4 ads in 2 campaigns (campaign, age, gender)\n"
@@ -325,6 +325,6 @@ def test_the_command_says_what_is_kept(tmp_path, monkeypatch, capsys):
 
 def test_the_command_knows_the_papers_file(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("BURSAR_DATA", str(tmp_path))
-    facebook_ads(str(the_file()))
+    facebook_ads(source=str(the_file()))
     out = capsys.readouterr().out
     assert "545 ads in 19 campaigns (campaign, age, gender)\n598 lines left out:\n" in out

@@ -13,19 +13,14 @@ import typer
 from typer import Option
 
 from bursar.cli import campaign, keys, policies, replay, reproduce, simulate
-from bursar.cli.options import Storage
+from bursar.cli.options import command
 from bursar.errors import BursarError
 from bursar.extras import import_extra
 from bursar.version import __version__
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(
-    help="bursar: make the best use of a budget.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 data = typer.Typer(help="Check and store downloaded data sets.", no_args_is_help=True)
 app.add_typer(data, name="data")
 app.add_typer(campaign.app, name="campaign")
@@ -60,35 +55,16 @@ def root(
 
 
 def serve(
-    host: Annotated[
-        str, Option(envvar="BURSAR_HOST", help="The address; by default only this machine.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, Option(envvar="BURSAR_PORT", min=0, max=65535, help="The port; 0 for any free one.")
-    ] = 8321,
-    storage: Storage = None,
-    allow_host: Annotated[
-        list[str] | None,
-        Option(
-            envvar="BURSAR_ALLOW_HOST",
-            help="A host name that requests may use, as in bursar.example; repeat for more.",
-        ),
-    ] = None,
-    log_level: Annotated[
-        str, Option(envvar="BURSAR_LOG_LEVEL", help="debug, info, warning or error.")
-    ] = "info",
-    reports: Annotated[
-        Path | None, Option(help="A folder with reports of bursar reproduce to show.")
-    ] = None,
-    rate: Annotated[
-        float, Option(min=0, help="Requests per second and key; 0 for no limit.")
-    ] = 0.0,
-    secure_cookies: Annotated[
-        bool, Option("--secure-cookies", help="Send cookies over HTTPS only, as behind a proxy.")
-    ] = False,
-    demo: Annotated[
-        bool, Option("--demo", help="Serve simulated campaigns, to try the dashboard.")
-    ] = False,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8321,
+    storage: str | None = None,
+    allow_host: list[str] | None = None,
+    log_level: str = "info",
+    reports: Path | None = None,
+    rate: float = 0.0,
+    secure_cookies: bool = False,
+    demo: bool = False,
 ) -> None:
     """Serve campaigns over HTTP; Ctrl-C or SIGTERM completes pending requests, then stops."""
     import_extra("bursar.cli.server", "service").run_server(
@@ -97,9 +73,9 @@ def serve(
     )  # fmt: skip
 
 
-for command in (
+for function in (
     policies.policies, policies.policy, simulate.settings, simulate.simulate, simulate.demo,
     reproduce.reproduce, reproduce.run, replay.replay, reproduce.compare, serve,
 ):  # fmt: skip
-    app.command()(command)
-data.command("facebook-ads")(simulate.facebook_ads)
+    command(app)(function)
+command(data, "facebook-ads")(simulate.facebook_ads)

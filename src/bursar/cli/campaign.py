@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 import bursar
 from bursar.campaign.config import DEFAULT_POLICY, RULES
 from bursar.cli import options, output
-from bursar.cli.options import AsJSON, By, Storage, open_store_option, storage_url
+from bursar.cli.options import command, open_store_option, storage_url
 from bursar.cli.output import print_result, show_campaign, show_outcome
 from bursar.errors import BudgetExhausted, BursarError, CorruptLedger, InvalidInput, NewerSchema
 from bursar.formatting import to_plain
@@ -27,16 +27,8 @@ from bursar.formatting import to_plain
 if TYPE_CHECKING:
     from bursar.campaign import ArmView, Campaign, Decision, Explanation, Forecast
     from bursar.ledger.log import Event
-
-Name = Annotated[str, Argument(help="The name of the campaign.")]
-Id = Annotated[str, Argument(metavar="DECISION", help="The id that ask printed.")]
-Key = Annotated[str, Argument(metavar="ARM", help="The arm.")]
-Cost = Annotated[str | None, Option(help="The cost, as in 0.0031.")]
-Reward = Annotated[float | None, Option(help="The reward; it may be reported later.")]
-Reason = Annotated[str, Option(help="The reason, for the log.")]
-IfVersion = Annotated[
-    int | None, Option(help="Refuse the change if the campaign is no longer at this version.")
-]
+else:  # typer evaluates annotations, but --help must not import these
+    ArmView = Campaign = Decision = Event = Explanation = Forecast = Any
 
 app = typer.Typer(
     help="Live campaigns: ask which arm to play, then tell its cost and reward.",
@@ -44,8 +36,6 @@ app = typer.Typer(
 )
 arm_app = typer.Typer(help="Change the arms of a running campaign.", no_args_is_help=True)
 app.add_typer(arm_app, name="arm")
-
-_NOT_IMPORTED = ("ArmView", "Campaign", "Decision", "Event", "Explanation", "Forecast")
 
 
 def _command(
@@ -60,16 +50,15 @@ def _command(
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         def run(
-            name: Name, *, storage: Storage = None, as_json: AsJSON = False, **own: Any
+            name: str, *, storage: str | None = None, as_json: bool = False, **own: Any
         ) -> None:
             with options.open_campaign(name, storage) as campaign:
                 result = function(campaign, **own)
                 show(campaign if result is None else result, as_json)
 
         run.__name__, run.__doc__ = function.__name__, function.__doc__
-        types = dict.fromkeys(_NOT_IMPORTED, Any)
-        _, *declared = inspect.signature(function, locals=types, eval_str=True).parameters.values()
-        group.command(name)(options.add_options(declared)(run))
+        _, *own = inspect.signature(function, eval_str=True).parameters.values()
+        command(group, name, own)(run)
         return function
 
     return register
@@ -86,27 +75,19 @@ _RULE_OPTIONS = [
 ]  # fmt: skip
 
 
-@app.command()
-@options.add_options(_RULE_OPTIONS)
+@command(app, more=_RULE_OPTIONS)
 def create(
-    name: Name,
-    budget: Annotated[str, Option(help="The total budget, as in 25.00.")],
-    arm: Annotated[
-        list[str], Option(help="An arm and its maximum cost, as in small=0.004; repeat for more.")
-    ],
-    policy: Annotated[str, Option(help="The slug of the policy.")] = DEFAULT_POLICY,
-    reward_range: Annotated[
-        str, Option(help="The least and greatest reward of a decision.")
-    ] = "0,1",
-    cap: Annotated[
-        list[str] | None,
-        Option(help="A cap, as in day=5.00 (UTC) or arm:large=10.00; repeat for more."),
-    ] = None,
-    currency: Annotated[str, Option(help="The currency to display, as in EUR.")] = "",
-    exponent: Annotated[int, Option(help="The number of decimals of an amount.")] = 6,
+    name: str,
     *,
-    storage: Storage = None,
-    as_json: AsJSON = False,
+    budget: str,
+    arm: list[str],
+    policy: str = DEFAULT_POLICY,
+    reward_range: str = "0,1",
+    cap: list[str] | None = None,
+    currency: str = "",
+    exponent: int = 6,
+    storage: str | None = None,
+    as_json: bool = False,
     **rules: Any,
 ) -> None:
     """Create a campaign; running the same command again changes nothing."""
@@ -120,8 +101,8 @@ def create(
         show_campaign(campaign, as_json)
 
 
-@app.command("list")
-def list_(storage: Storage = None, as_json: AsJSON = False) -> None:
+@command(app, "list")
+def list_(*, storage: str | None = None, as_json: bool = False) -> None:
     """List the campaigns: state, budget, spent, held, available."""
     found, damaged = [], 0
     with open_store_option(storage) as store:
@@ -144,15 +125,10 @@ def show(campaign: Campaign) -> None:
 @_command(output.show_decisions)
 def ask(
     campaign: Campaign,
-    n: Annotated[
-        int | None, Option("--n", min=1, help="The number of decisions; 1 by default.")
-    ] = None,
-    decision: Annotated[
-        str | None, Option("--id", help="Your own id; asking again returns the same decision.")
-    ] = None,
-    among: Annotated[
-        list[str] | None, Option(help="Choose only this arm; repeat the option for more.")
-    ] = None,
+    *,
+    n: int | None = None,
+    decision: str | None = None,
+    among: list[str] | None = None,
 ) -> Decision | list[Decision]:
     """Ask which arm to play and print id, arm and hold, separated by tabs.
 
@@ -173,15 +149,12 @@ def ask(
 @_command(show_outcome)
 def tell(
     campaign: Campaign,
-    decision: Id,
-    cost: Cost = None,
-    reward: Reward = None,
-    report: Annotated[
-        str | None, Option(help="Your own id of this report, so that you can repeat it.")
-    ] = None,
-    rounding: Annotated[
-        str | None, Option(help="How to round a cost with too many decimals: up, down or nearest.")
-    ] = None,
+    decision: str,
+    *,
+    cost: str | None = None,
+    reward: float | None = None,
+    report: str | None = None,
+    rounding: str | None = None,
 ) -> Decision:
     """Report the cost and the reward of a decision, together or in two calls."""
     mode: Any = rounding
@@ -189,20 +162,25 @@ def tell(
 
 
 @_command(show_outcome)
-def void(campaign: Campaign, decision: Id, reason: Reason = "not used") -> Decision:
+def void(campaign: Campaign, decision: str, *, reason: str = "not used") -> Decision:
     """Release the hold of a decision that was not used."""
     return campaign.void(decision, reason)
 
 
 @_command(show_outcome)
-def confirm(campaign: Campaign, decision: Id) -> Decision:
+def confirm(campaign: Campaign, decision: str) -> Decision:
     """Confirm that the money of a decision is about to be spent (with --ask-ttl)."""
     return campaign.confirm(decision)
 
 
 @_command(show_outcome)
 def correct(
-    campaign: Campaign, decision: Id, cost: Cost = None, reward: Reward = None, reason: Reason = ""
+    campaign: Campaign,
+    decision: str,
+    *,
+    cost: str | None = None,
+    reward: float | None = None,
+    reason: str = "",
 ) -> Decision:
     """Correct the outcome of a decision; the first report stays in the log."""
     return campaign.correct(decision, cost, reward, reason)
@@ -215,18 +193,13 @@ def arms(campaign: Campaign) -> list[ArmView]:
 
 
 @_command(output.show_view)
-def explain(campaign: Campaign, decision: Id) -> Explanation:
+def explain(campaign: Campaign, decision: str) -> Explanation:
     """Explain a decision: the index of each arm, and which arms did not fit."""
     return campaign.explain(decision)
 
 
 @_command(output.show_view)
-def forecast(
-    campaign: Campaign,
-    days: Annotated[
-        float | None, Option(help="The number of days to look ahead; by default until no arm fits.")
-    ] = None,
-) -> Forecast:
+def forecast(campaign: Campaign, *, days: float | None = None) -> Forecast:
     """Estimate plays, reward and the date when no arm will fit any more."""
     return campaign.forecast(days)
 
@@ -239,59 +212,45 @@ def expire(campaign: Campaign) -> tuple[dict[str, int], str]:
 
 
 @_command(group=arm_app, name="add")
-def arm_add(
-    campaign: Campaign,
-    key: Key,
-    max_cost: Annotated[str, Argument(help="The maximum cost of a play.")],
-    by: By = "",
-) -> None:
+def arm_add(campaign: Campaign, key: str, max_cost: str, *, by: str = "") -> None:
     """Add an arm; what was learned about the others stays."""
     campaign.add_arm(key, max_cost, by=by)
 
 
 @_command(group=arm_app, name="pause")
-def arm_pause(campaign: Campaign, key: Key, reason: Reason = "", by: By = "") -> None:
+def arm_pause(campaign: Campaign, key: str, *, reason: str = "", by: str = "") -> None:
     """Stop choosing an arm until it is resumed; its open decisions stay open."""
     campaign.pause_arm(key, by=by, reason=reason)
 
 
 @_command(group=arm_app, name="resume")
-def arm_resume(campaign: Campaign, key: Key, by: By = "") -> None:
+def arm_resume(campaign: Campaign, key: str, *, by: str = "") -> None:
     """Choose a paused arm again."""
     campaign.resume_arm(key, by=by)
 
 
 @_command(group=arm_app, name="retire")
-def arm_retire(campaign: Campaign, key: Key, by: By = "") -> None:
+def arm_retire(campaign: Campaign, key: str, *, by: str = "") -> None:
     """Stop choosing an arm for good; outcomes of its open decisions are still recorded."""
     campaign.retire_arm(key, by=by)
 
 
 @_command()
-def budget(
-    campaign: Campaign,
-    amount: Annotated[str, Argument(help="The new total budget.")],
-    if_version: IfVersion = None,
-    by: By = "",
-) -> None:
+def budget(campaign: Campaign, amount: str, *, if_version: int | None = None, by: str = "") -> None:
     """Raise or cut the budget; below spent + held, no ask is granted."""
     campaign.set_budget(amount, by=by, if_version=if_version)
 
 
 @_command()
 def cap(
-    campaign: Campaign,
-    scope: Annotated[str, Argument(help="day (UTC) or arm:KEY.")],
-    amount: Annotated[str, Argument(help="The most that may be spent there, or none.")],
-    if_version: IfVersion = None,
-    by: By = "",
+    campaign: Campaign, scope: str, amount: str, *, if_version: int | None = None, by: str = ""
 ) -> None:
     """Limit the spending per day or on one arm; the amount none removes the cap."""
     campaign.set_cap(scope, None if amount == "none" else amount, by=by, if_version=if_version)
 
 
 @_command()
-def pause(campaign: Campaign, by: By = "") -> None:
+def pause(campaign: Campaign, *, by: str = "") -> None:
     """Grant no asks until the campaign is resumed; outcomes are still recorded."""
     campaign.pause(by=by)
 
@@ -303,23 +262,19 @@ def trust_clock(campaign: Campaign) -> None:
 
 
 @_command()
-def resume(campaign: Campaign, by: By = "") -> None:
+def resume(campaign: Campaign, *, by: str = "") -> None:
     """Grant asks again."""
     campaign.resume(by=by)
 
 
 @_command()
-def close(campaign: Campaign, by: By = "") -> None:
+def close(campaign: Campaign, *, by: str = "") -> None:
     """Close the campaign for good; outcomes are still recorded."""
     campaign.end(by=by)
 
 
 @_command()
-def reconcile(
-    campaign: Campaign,
-    gap: Annotated[str, Argument(help="The amount spent since the backup; 0 if none.")],
-    by: By = "",
-) -> None:
+def reconcile(campaign: Campaign, gap: str, *, by: str = "") -> None:
     """After a restore: record what was spent since the backup, and grant asks again."""
     campaign.reconcile(gap, by=by)
 
@@ -333,37 +288,28 @@ def _show_events(events: Iterable[Event], as_json: bool) -> None:
             }  # fmt: skip
             typer.echo(json.dumps(to_plain(row), ensure_ascii=False))
         else:
-            body = ", ".join(f"{key}={_to_line(value)}" for key, value in event.body.items())
+            texts = {key: str(value) for key, value in event.body.items()}
+            body = ", ".join(  # on one line, and without control characters for the terminal
+                f"{key}={text if text.isprintable() else repr(text)}" for key, text in texts.items()
+            )
             typer.echo(f"{event.seq}\t{event.kind}\t{event.decision}\t{body}")
-
-
-def _to_line(value: Any) -> str:
-    """Return a value as text that stays on its line and does not control a terminal."""
-    text = str(value)
-    return text if text.isprintable() else repr(text)
 
 
 @_command(_show_events)
 def events(
-    campaign: Campaign,
-    after: Annotated[int, Option(min=0, help="Only events after this number.")] = 0,
-    limit: Annotated[int | None, Option(min=1, help="The maximum number of events.")] = None,
-    kind: Annotated[
-        list[str] | None, Option(help="Only events of this kind; repeat for more.")
-    ] = None,
+    campaign: Campaign, *, after: int = 0, limit: int | None = None, kind: list[str] | None = None
 ) -> Iterable[Event]:
     """Print the events in order; --json prints one JSON object per line. Amounts are in units."""
     return islice((e for e in campaign.events(after) if not kind or e.kind in kind), limit)
 
 
-@app.command()
+@command(app)
 def verify(
-    name: Annotated[str | None, Argument(help="The name of the campaign; all by default.")] = None,
-    choices: Annotated[
-        bool, Option("--choices", help="Also repeat and compare every choice.")
-    ] = False,
-    storage: Storage = None,
-    as_json: AsJSON = False,
+    name: str | None = None,
+    *,
+    choices: bool = False,
+    storage: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Check the log: hashes, order, and that money and state follow from the events."""
     found, damaged = {}, 0
@@ -389,12 +335,8 @@ def verify(
         raise typer.Exit(2)
 
 
-@app.command()
-def backup(
-    target: Annotated[Path, Argument(help="The new file; it must not exist yet.")],
-    storage: Storage = None,
-    as_json: AsJSON = False,
-) -> None:
+@command(app)
+def backup(target: Path, *, storage: str | None = None, as_json: bool = False) -> None:
     """Copy the ledger to a file while it is in use, and verify the copy."""
     _ledger_file(storage_url(storage))
     with open_store_option(storage) as store:
@@ -404,14 +346,9 @@ def backup(
     print_result((facts, f"copied {count:,} events to {target} and verified them"), as_json)
 
 
-@app.command()
+@command(app)
 def restore(
-    source: Annotated[Path, Argument(help="The backup.")],
-    replace: Annotated[
-        bool, Option("--replace", help="Replace an existing ledger; a copy of it is kept.")
-    ] = False,
-    storage: Storage = None,
-    as_json: AsJSON = False,
+    source: Path, *, replace: bool = False, storage: str | None = None, as_json: bool = False
 ) -> None:
     """Replace the ledger by a backup; campaigns grant no asks until they are reconciled."""
     from bursar.ledger.sqlite_file import restore as restore_backup
@@ -436,13 +373,7 @@ def _ledger_file(url: str) -> Path:
 
 
 @_command(print_result)
-def export(
-    campaign: Campaign,
-    target: Annotated[Path, Argument(help="The file to write: .parquet or .csv.")],
-    raw: Annotated[
-        bool, Option("--events", help="Write the raw events instead of the decisions.")
-    ] = False,
-) -> tuple[dict[str, Any], str]:
+def export(campaign: Campaign, target: Path, *, raw: bool = False) -> tuple[dict[str, Any], str]:
     """Write the decisions with propensities, costs and rewards to a file for bursar replay."""
     from bursar.campaign.export import export_decisions, export_events
 

@@ -1,38 +1,30 @@
 """The commands ``bursar keys …``: the API keys of a service."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Any
 
 import typer
-from typer import Argument, Option
 
-from bursar.cli.options import AsJSON, By, Storage, open_store_option
+from bursar.cli.options import command, open_store_option
 from bursar.cli.output import print_json, print_result, print_rows
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
 from bursar.formatting import join_words
 
 app = typer.Typer(help="API keys of a service, and what each may do.", no_args_is_help=True)
-Id = Annotated[str, Argument(metavar="KEY", help="The key's id, as list prints it.")]
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
-@app.command()
+@command(app)
 def create(
-    scope: Annotated[
-        list[str], Option(help="ask, tell, read, admin, adjust, keys, or all; repeat for more.")
-    ],
-    campaign: Annotated[
-        list[str] | None,
-        Option(help="Limit the key to this campaign; repeat for more. All by default."),
-    ] = None,
-    note: Annotated[str, Option(help="A note, as in 'nightly job'.")] = "",
-    expires: Annotated[
-        str | None, Option(help="Lifetime, as in 90d, 12h or 30m; unlimited by default.")
-    ] = None,
-    by: By = "",
-    storage: Storage = None,
-    as_json: AsJSON = False,
+    *,
+    scope: list[str],
+    campaign: list[str] | None = None,
+    note: str = "",
+    expires: str | None = None,
+    by: str = "",
+    storage: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Create a key and print its token; only a hash is stored, so it is shown only once."""
     scopes = import_extra("bursar.service.keys", "service").SCOPES if scope == ["all"] else scope
@@ -44,8 +36,8 @@ def create(
     _show_token(key, token, as_json)
 
 
-@app.command("list")
-def list_(storage: Storage = None, as_json: AsJSON = False) -> None:
+@command(app, "list")
+def list_(*, storage: str | None = None, as_json: bool = False) -> None:
     """List all keys, including expired and revoked ones, without their tokens."""
     with open_store_option(storage) as store:
         rows = [key.as_dict() for key in _keys(store).list_all()]
@@ -62,15 +54,9 @@ def _cells(row: dict[str, Any]) -> list[str]:
     return [row["id"], row["state"], " ".join(row["scopes"]), where, *times, row["note"]]
 
 
-@app.command()
+@command(app)
 def revoke(
-    id: Id,
-    only: Annotated[
-        bool, Option("--only", help="Keep the keys that were rotated from it or created by it.")
-    ] = False,
-    by: By = "",
-    storage: Storage = None,
-    as_json: AsJSON = False,
+    id: str, *, only: bool = False, by: str = "", storage: str | None = None, as_json: bool = False
 ) -> None:
     """Revoke a key, with the keys that were rotated from it or created by it.
 
@@ -83,15 +69,9 @@ def revoke(
     print_result((key.as_dict() | {"also_revoked": ids}, text), as_json)
 
 
-@app.command()
+@command(app)
 def rotate(
-    id: Id,
-    grace: Annotated[
-        str, Option(help="How long the old token remains valid: 1d, 2h, 30m, 0s.")
-    ] = "1d",
-    by: By = "",
-    storage: Storage = None,
-    as_json: AsJSON = False,
+    id: str, *, grace: str = "1d", by: str = "", storage: str | None = None, as_json: bool = False
 ) -> None:
     """Create a successor with the same rights; the old key expires after the grace period."""
     seconds = _parse_span(grace)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
-from typer import Option
+from typer import Argument, Option, Typer
 
 import bursar
 from bursar.errors import InvalidInput, StorageUnavailable, UnknownCampaign, suggest
@@ -17,38 +18,49 @@ from bursar.files import data_folder
 if TYPE_CHECKING:
     from bursar.ledger import Store
 
-AsJSON = Annotated[bool, Option("--json", help="Print JSON instead of a table.")]
-Seed = Annotated[int, Option(min=0, help="Same seed, same output.")]
-Jobs = Annotated[int | None, Option(min=1, help="Number of threads; all cores by default.")]
-Ads = Annotated[str | None, Option("--data", help="The Facebook ads, for FB-Br and FB-Bt.")]
-By = Annotated[str, Option(envvar="USER", help="The author of the change, for the log.")]
-Storage = Annotated[
-    str | None,
-    Option(
-        envvar="BURSAR_STORAGE",
-        help="sqlite:///file.db or postgresql://…; by default a file in your data folder.",
-        show_default=False,
-    ),
-]
-
+_HELP = tomllib.loads(Path(__file__).with_name("help.toml").read_text(encoding="utf-8"))
 _INTERPRETED_CALLS = 2000  # take about as long as loading Numba and machine code
 
 
-def add_options(more: Iterable[inspect.Parameter]) -> Callable[[Any], Any]:
-    """Declare the options that a command gets as ``**keywords``, before its keyword-only ones."""
+def command(
+    group: Typer, name: str | None = None, more: Iterable[inspect.Parameter] = ()
+) -> Callable[[Any], Any]:
+    """Register a function as a command of a group; see :func:`add_options`."""
+    return lambda function: group.command(name)(add_options(more)(function))
 
-    def declare(command: Any) -> Any:
-        own = inspect.signature(command, eval_str=True).parameters.values()
-        command.__signature__ = inspect.Signature(
-            [
-                *(one for one in own if one.kind is one.POSITIONAL_OR_KEYWORD),
-                *(one.replace(kind=one.KEYWORD_ONLY) for one in more),
-                *(one for one in own if one.kind is one.KEYWORD_ONLY),
-            ]
+
+def add_options(more: Iterable[inspect.Parameter] = ()) -> Callable[[Any], Any]:
+    """Declare the parameters of a command for typer, with their help from ``help.toml``.
+
+    Keyword-only parameters are options, the others are arguments. ``more`` are those that the
+    command gets as ``**keywords``; they are listed before ``--storage``, or else at the end.
+    """
+
+    def declare(function: Any) -> Any:
+        own = list(inspect.signature(function, eval_str=True).parameters.values())
+        end = next((i for i, one in enumerate(own) if one.name == "storage"), len(own))
+        every = sorted([*own[:end], *more, *own[end:]], key=lambda one: one.kind)
+        module = function.__module__.rpartition(".")[2]
+        texts = _HELP["shared"] | _HELP.get(module, {}).get(function.__name__, {})
+        function.__signature__ = inspect.Signature(
+            [_declare(one, texts) for one in every if one.kind is not one.VAR_KEYWORD]
         )
-        return command
+        return function
 
     return declare
+
+
+def _declare(parameter: inspect.Parameter, texts: dict[str, Any]) -> inspect.Parameter:
+    name, of_type = parameter.name, parameter.annotation
+    if get_origin(of_type) is Annotated:  # it is declared already
+        return parameter
+    text = texts[name]
+    given = {"help": text} if isinstance(text, str) else dict(text)
+    if parameter.kind is not parameter.KEYWORD_ONLY:
+        return parameter.replace(annotation=Annotated[of_type, Argument(**given)])
+    # typer would give every switch a --no- form as well
+    flag = given.pop("flag", f"--{name.replace('_', '-')}")
+    return parameter.replace(annotation=Annotated[of_type, Option(flag, **given)])
 
 
 def parse_range(option: str, text: str) -> tuple[float, float]:

@@ -1,29 +1,34 @@
-"""How commands print their results to stdout: as tables, plain lines or JSON."""
+"""What commands print: results to stdout as tables, plain lines or JSON, and progress to stderr.
+
+Rich is imported by the functions that use it, so that commands that print only lines start faster.
+"""
 
 from __future__ import annotations
 
 import json
-import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 import bursar
-from bursar.formatting import to_plain
+from bursar.formatting import format_elapsed, to_plain
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
     from bursar.campaign import ArmView
+    from bursar.experiments.runner import CellCounts
+
+_LINE_SECONDS = 10.0  # between lines of progress without a terminal
 
 
 def console() -> Console:
-    """Return a console for plain text on stdout; a pipe gets 160 columns so that no table is cut.
-
-    Rich is imported here, so that commands that print only lines start faster.
-    """
+    """Return a console for stdout; a pipe gets 160 columns, so that no table is cut."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else 160
@@ -60,21 +65,14 @@ def print_rows(
 
 def print_json(data: Any) -> None:
     """Print JSON, with infinities as text because JSON has no number for them."""
-    typer.echo(json.dumps(_replace_infinities(data), indent=2, ensure_ascii=False, allow_nan=False))
+    finite = json.loads(json.dumps(data), parse_constant=lambda name: str(float(name)))
+    typer.echo(json.dumps(finite, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def print_result(result: tuple[Any, str], as_json: bool) -> None:
     """Print a result, given as data and as text, in one of both forms."""
     data, text = result
     print_json(data) if as_json else typer.echo(text)
-
-
-def _replace_infinities(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _replace_infinities(value) for key, value in data.items()}
-    if isinstance(data, list):
-        return [_replace_infinities(value) for value in data]
-    return str(data) if isinstance(data, float) and not math.isfinite(data) else data
 
 
 _DECISION = (
@@ -95,10 +93,7 @@ def campaign_facts(campaign: bursar.Campaign) -> dict[str, Any]:
 
     state = campaign.execute(lambda transaction: transaction.state)
     status, text = make_status(state, now=0).as_dict(), campaign.coin.text
-    caps = {} if state.day_cap is None else {"day": text(state.day_cap)}
-    caps |= {
-        f"arm:{arm.key}": text(arm.money.cap) for arm in state.arms if arm.money.cap is not None
-    }
+    caps = {"day": state.day_cap} | {f"arm:{arm.key}": arm.money.cap for arm in state.arms}
     names = ("name", "state", *_MONEY, "currency", "exponent", "open", "asks", "reward")
     rules = campaign.config.to_body()
     del rules["coin"]
@@ -107,7 +102,7 @@ def campaign_facts(campaign: bursar.Campaign) -> dict[str, Any]:
         "arms": {
             arm.key: {"state": arm.state, "max_cost": text(arm.max_cost)} for arm in state.arms
         },
-        "caps": caps,
+        "caps": {scope: text(cap) for scope, cap in caps.items() if cap is not None},
         "version": state.version,
         "events": state.seq,
         "alarms": campaign.alarms,
@@ -185,14 +180,94 @@ def show_arms(arms: list[ArmView], as_json: bool) -> None:
 def _arm_cells(row: dict[str, Any]) -> list[str]:
     texts = (row[name] for name in ("key", "state", "hold", "spent"))
     counts = (f"{row[name]:,}" for name in ("asks", "open", "plays"))
-    estimates = (_format_estimate(row[name]) for name in ("reward", "cost", "ratio"))
+    estimates = (
+        "{value:.4g} ({low:.4g} … {high:.4g})".format(**row[name]) if row[name] else "-"
+        for name in ("reward", "cost", "ratio")
+    )
     return [*texts, *counts, *estimates, str(row["overruns"])]
-
-
-def _format_estimate(one: dict[str, float] | None) -> str:
-    return "-" if one is None else "{value:.4g} ({low:.4g} … {high:.4g})".format(**one)
 
 
 def show_view(view: Any, as_json: bool) -> None:
     """Print a view of a campaign as data or as text."""
     print_result((view.as_dict(), str(view)), as_json)
+
+
+# progress
+
+
+class ProgressDisplay:
+    """The progress of a run; call it after each unit."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = self._printed = clock()
+        from rich import progress as bars
+        from rich.console import Console
+
+        columns = bars.TextColumn("{task.description}"), bars.BarColumn(), bars.TimeElapsedColumn()
+        self._bar = bars.Progress(
+            *columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+        )
+
+    def __enter__(self) -> ProgressDisplay:
+        self._bar.start()
+        self._task = self._bar.add_task("compiling (first run only)", total=None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def __call__(self, counts: CellCounts, unit: str) -> None:
+        """Show the counts; ``unit`` is the setting of the finished unit, empty at the start."""
+        if not unit:
+            if self._bar.disable and counts.left:
+                typer.echo(
+                    f"{counts.left} units to compute, {counts.cached} cached, {counts.failed}"
+                    " failed earlier; compiling (first run only)",
+                    err=True,
+                )
+            return
+        if counts.done + counts.failed == 1:  # the time before it was spent compiling
+            first = sum(sum(units) for units in counts.took.values())
+            self._began = max(self._began, self._clock() - first)
+        line = self.format_line(counts)
+        ended = counts.total - counts.left
+        self._bar.update(self._task, description=line, total=counts.total, completed=ended)
+        late = self._clock() - self._printed >= _LINE_SECONDS or not counts.left
+        if self._bar.disable and late:
+            self._printed = self._clock()
+            typer.echo(line, err=True)
+
+    def format_line(self, counts: CellCounts) -> str:
+        """Return the units done, cached and failed, plays per second, and the time left."""
+        passed = max(self._clock() - self._began, 1e-9)
+        more = counts.share_left * passed
+        left = f", {format_elapsed(more)} left" if counts.left and more else ""
+        return (
+            f"{counts.total - counts.left}/{counts.total} units"
+            f" ({counts.done} done, {counts.cached} cached, {counts.failed} failed),"
+            f" {counts.plays / passed / 1e6:,.1f} million plays per second{left}"
+        )
+
+
+def progress_bar() -> Progress:
+    """Return a progress bar with the time elapsed and the time left."""
+    from rich import progress as bars
+    from rich.console import Console
+
+    times = bars.MofNCompleteColumn(), bars.TimeElapsedColumn(), bars.TimeRemainingColumn()
+    columns = bars.TextColumn("{task.description:<26}"), bars.BarColumn(), *times
+    return bars.Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+@contextmanager
+def show_activity() -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows the current activity: a spinner, or lines without a terminal."""
+    from rich.console import Console
+
+    err = Console(stderr=True)
+    if err.is_terminal:
+        with err.status("writing") as status:
+            yield status.update
+    else:
+        yield lambda activity: typer.echo(activity, err=True)

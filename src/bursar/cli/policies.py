@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any
-
-from typer import Argument
+from typing import Any
 
 import bursar
-from bursar.cli.options import AsJSON, interpret_kernels
+from bursar.cli.options import interpret_kernels
 from bursar.cli.output import console, print_json, print_rows, print_table
 from bursar.errors import InvalidParameter
 from bursar.formatting import join_words
@@ -20,7 +18,7 @@ _BUDGET, _MIN_COST = 200.0, 0.1
 _N, _REWARDS, _COSTS = (50, 40, 10), (36, 12, 4), (25, 8, 5)
 
 
-def policies(as_json: AsJSON = False) -> None:
+def policies(*, as_json: bool = False) -> None:
     """List every policy: slug, name, year, source, parameters and what it needs to know."""
     columns = ("slug", "name", "year", "parameters and defaults", "needs to know", "source")
     rows = [policy_facts(cls) for cls in bursar.POLICIES.values()]
@@ -33,10 +31,7 @@ def _policy_cells(row: dict[str, Any]) -> list[str]:
     return [row["slug"], row["name"], str(row["year"] or "-"), defaults, needs, row["source"]]
 
 
-def policy(
-    slug: Annotated[str, Argument(help="For example omega-star-ucb:rho=0.25")],
-    as_json: AsJSON = False,
-) -> None:
+def policy(slug: str, *, as_json: bool = False) -> None:
     """Show one policy: its formula, what it needs, and its index on an example of three arms."""
     with interpret_kernels():
         card = policy_card(bursar.policy(slug))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from typer import Argument, Option
-
-from bursar.cli.options import AsJSON, Seed, parse_range
+from bursar.cli.options import parse_range
 from bursar.cli.output import console, print_json, print_table
 from bursar.errors import InvalidInput
 from bursar.formatting import format_number
@@ -19,31 +17,20 @@ if TYPE_CHECKING:
 
 
 def replay(
-    log: Annotated[Path, Argument(help="The decisions, a .csv or .parquet file.")],
-    policy: Annotated[
-        list[str], Option(help="The slug of a policy, or always:ARM; repeat the option for more.")
-    ],
-    budget: Annotated[
-        float | None, Option(help="The budget of each policy; by default what the log spent.")
-    ] = None,
-    arm: Annotated[
-        list[str] | None, Option(help="Compare only these arms; repeat the option for more.")
-    ] = None,
-    column: Annotated[
-        list[str] | None, Option(help="The name of a column in the file, as in arm=variant.")
-    ] = None,
-    resamples: Annotated[
-        int, Option(min=20, help="Number of resampled logs for the intervals.")
-    ] = 200,
-    level: Annotated[float, Option(help="The level of the intervals.")] = 0.95,
-    seed: Seed = 0,
-    reward_range: Annotated[str | None, Option(help="As in 0,1; by default from the log.")] = None,
-    cost_range: Annotated[str | None, Option(help="As in 0,0.05; by default from the log.")] = None,
-    min_cost: Annotated[
-        float | None, Option(help="Lower bound on mean cost (required by some policies).")
-    ] = None,
-    clip: Annotated[float | None, Option(help="Raise smaller propensities to this value.")] = None,
-    as_json: AsJSON = False,
+    log: Path,
+    *,
+    policy: list[str],
+    budget: float | None = None,
+    arm: list[str] | None = None,
+    column: list[str] | None = None,
+    resamples: int = 200,
+    level: float = 0.95,
+    seed: int = 0,
+    reward_range: str | None = None,
+    cost_range: str | None = None,
+    min_cost: float | None = None,
+    clip: float | None = None,
+    as_json: bool = False,
 ) -> None:
     """Estimate the reward of other policies from the log of a campaign, if it allows that."""
     from bursar.replay import estimate_arms, find_support, read_log, replay
@@ -73,14 +60,11 @@ def replay(
         )
         return
     out = console()
-    for line in notes:
-        out.print(line)
-    out.print()
+    out.print(*notes, "", sep="\n")
     print_table(_COLUMNS, map(_cells, found), left=("policy",))
     out.print()
-    for line in [*(describe_estimate(one, rows) for one in found), suggest_budget(found)]:
-        if line:
-            out.print(line)
+    advice = [*(describe_estimate(one, rows) for one in found), suggest_budget(found)]
+    out.print(*filter(None, advice), sep="\n")
 
 
 _format = partial(format_number, digits=4, keep_whole=True)

@@ -6,20 +6,23 @@ import inspect
 import json
 import os
 import shlex
+import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import typer
-from typer import Argument, Option
 
-from bursar.cli.options import Ads, AsJSON, Jobs, Seed, add_options
+from bursar.cli import output
+from bursar.cli.options import add_options
 from bursar.cli.output import console, print_json, print_result, print_table
 from bursar.errors import InvalidData, InvalidInput, MissingData
 from bursar.extras import import_extra
@@ -30,8 +33,6 @@ if TYPE_CHECKING:
     from bursar.experiments import Experiment, ExperimentRun
     from bursar.experiments.runner import Engine, RunPlan
     from bursar.simulation.result import Result
-
-Times = Annotated[int | None, Option(min=1, help="Games of each policy on each setting.")]
 
 _NO_ADS = "FB-Br and FB-Bt are left out; to include them, give the Facebook ads with --data"
 _AD_POLICIES = (
@@ -44,24 +45,13 @@ _AD_POLICIES = (
 class RunOptions:
     """The options that ``bursar reproduce`` and ``bursar run`` share."""
 
-    jobs: Jobs = None
-    dask: Annotated[
-        str | None, Option(help="The address of a Dask scheduler whose workers compute.")
-    ] = None
-    out: Annotated[Path | None, Option(help="Results folder; bursar-results/NAME by default.")] = (
-        None
-    )
-    dry_run: Annotated[
-        bool,
-        Option("--dry-run", help="Print what would run and how long it would take, then stop."),
-    ] = False
-    rerun_failed: Annotated[
-        bool, Option("--rerun-failed", help="Repeat units that failed earlier.")
-    ] = False
-    force: Annotated[bool, Option("--force", help="Ignore the cache and recompute everything.")] = (
-        False
-    )
-    as_json: AsJSON = False
+    jobs: int | None = None
+    dask: str | None = None
+    out: Path | None = None
+    dry_run: bool = False
+    rerun_failed: bool = False
+    force: bool = False
+    as_json: bool = False
 
     def make_engine(self) -> Engine:
         """Return the engine that computes units."""
@@ -85,28 +75,16 @@ _add_run_options = add_options(inspect.signature(RunOptions, eval_str=True).para
 
 @_add_run_options
 def reproduce(
-    quick: Annotated[
-        bool, Option("--quick", help="The main policies, 30 repetitions; the default.")
-    ] = False,
-    full: Annotated[bool, Option("--full", help="All 24 configurations, 100 repetitions.")] = False,
-    all_policies: Annotated[
-        bool,
-        Option(
-            "--all-policies", help="With --full: also the policies that the paper does not play."
-        ),
-    ] = False,
-    changing: Annotated[
-        bool, Option("--changing", help="Nonstationary settings instead of the paper's.")
-    ] = False,
-    less_regret: Annotated[
-        bool, Option("--less-regret", help="Compare pooled-gittins with the paper's best policy.")
-    ] = False,
-    families: Annotated[
-        bool, Option("--families", help="The same comparison on other families of problems.")
-    ] = False,
-    data: Ads = None,
-    repetitions: Times = None,
-    seed: Seed = 0,
+    *,
+    quick: bool = False,
+    full: bool = False,
+    all_policies: bool = False,
+    changing: bool = False,
+    less_regret: bool = False,
+    families: bool = False,
+    data: str | None = None,
+    repetitions: int | None = None,
+    seed: int = 0,
     **options: Any,
 ) -> None:
     """Run the paper's evaluation, draw its figures, check its claims, and write a report."""
@@ -158,32 +136,23 @@ def _check_choice(
 
 @_add_run_options
 def run(
-    file: Annotated[Path | None, Argument(help="An experiment as TOML.")] = None,
-    ads: Annotated[str | None, Option(help="Your own ad export, instead of FILE.")] = None,
-    group: Annotated[str, Option(help="Columns that separate campaigns, as in campaign,age.")] = "",
-    arm: Annotated[str, Option(help="Columns that name an arm; by default each row is one.")] = "",
-    clicks: Annotated[str, Option(help="The column with the clicks.")] = "clicks",
-    cost: Annotated[str, Option(help="The column with the amount spent.")] = "cost",
-    reward: Annotated[str, Option(help="The column with the reward.")] = "reward",
-    budget: Annotated[float | None, Option(help="The budget of each campaign.")] = None,
-    decimal: Annotated[
-        str | None, Option(help="The decimal separator of the export, if it is ambiguous: . or ,")
-    ] = None,
-    money: Annotated[
-        bool, Option("--money", help="Rewards are amounts of money, not counts.")
-    ] = False,
-    blank_is_zero: Annotated[
-        bool, Option("--blank-is-zero", help="Read empty numbers in the export as 0.")
-    ] = False,
-    prize: Annotated[
-        str | None, Option(help="The value of one success: a number, or largest.")
-    ] = None,
-    model: Annotated[str, Option(help="How costs vary: bernoulli or beta.")] = "bernoulli",
-    policy: Annotated[
-        list[str] | None, Option(help="The slug of a policy; repeat the option for more.")
-    ] = None,
-    repetitions: Times = None,
-    seed: Annotated[int | None, Option(min=0, help="Same seed, same output.")] = None,
+    file: Path | None = None,
+    *,
+    ads: str | None = None,
+    group: str = "",
+    arm: str = "",
+    clicks: str = "clicks",
+    cost: str = "cost",
+    reward: str = "reward",
+    budget: float | None = None,
+    decimal: str | None = None,
+    money: bool = False,
+    blank_is_zero: bool = False,
+    prize: str | None = None,
+    model: str = "bernoulli",
+    policy: list[str] | None = None,
+    repetitions: int | None = None,
+    seed: int | None = None,
     **options: Any,
 ) -> None:
     """Run an experiment of your own: a TOML file, or your ad export with --ads."""
@@ -277,7 +246,6 @@ def _run_experiment(
     about_paper: bool = True,
 ) -> None:
     """Run an experiment, write its folder, and print the path of the report."""
-    from bursar.cli.progress import ProgressDisplay, interruptible, show_activity
     from bursar.experiments import run
     from bursar.experiments.cells import CellStore
     from bursar.experiments.runner import plan_run
@@ -291,7 +259,7 @@ def _run_experiment(
     report = import_extra("bursar.paper.report.build")
     make_folder(folder)
     started, clock = datetime.now(UTC), time.monotonic()
-    with interruptible() as stop, ProgressDisplay() as watch:
+    with _interruptible() as stop, output.ProgressDisplay() as watch:
         outcome = run(what, folder, engine=engine, plan=plan, stop=stop, progress=watch)
         if stop() and not outcome.is_complete:
             stored, total = outcome.counts.total - outcome.counts.left, outcome.counts.total
@@ -304,12 +272,34 @@ def _run_experiment(
     command = shlex.join(["bursar", *sys.argv[1:]])
     workers = f"Dask at {options.dask}" if options.dask else f"{options.workers} threads"
     record = report.RunRecord(command, started, clock, workers)
-    with show_activity() as progress, explain_full_disk(folder):
+    with output.show_activity() as progress, explain_full_disk(folder):
         facts = report.write_results(
             what, outcome, folder, record, about_paper=about_paper,
             advice=tuple(advise(outcome.result)), notes=notes, progress=progress,
         )  # fmt: skip
     _show_results(outcome, facts, folder, time.monotonic() - clock, options.as_json)
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Yield a function that is true after Ctrl-C; a second Ctrl-C ends the process at once."""
+    interrupts = 0
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts > 1:
+            with suppress(OSError):
+                os.write(2, b"\nstopped; finished units are stored\n")
+            os._exit(130)  # compiled loops in threads cannot be interrupted
+        with suppress(OSError):
+            os.write(2, b"\nfinishing running units; press Ctrl-C again to stop at once\n")
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield lambda: interrupts > 0
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _show_plan(what: Experiment, plan: RunPlan, folder: Path, options: RunOptions) -> None:
@@ -346,7 +336,13 @@ def _show_results(
         print_json({"report": str(report), "seconds": round(seconds, 1), "units": units,
                     "claims": tally})  # fmt: skip
     else:
-        _show_shares(facts.result)
+        # over the settings that all policies played
+        shares = import_extra("bursar.paper.analysis.shares").regret_shares(
+            facts.result, list(facts.result.policies)
+        )
+        if shares is not None:
+            rows = zip(shares.policies, (f"{share:.2%}" for share in shares.shares), strict=True)
+            print_table(("policy", "regret, share of the best reward"), rows, left=("policy",))
         out = console()
         for line in facts.advice:
             out.print(line)
@@ -364,24 +360,10 @@ def _show_results(
         raise typer.Exit(1)
 
 
-def _show_shares(result: Result) -> None:
-    """Print a row per policy with its regret over the settings that all of them played."""
-    found = import_extra("bursar.paper.analysis.shares").regret_shares(
-        result, list(result.policies)
-    )
-    if found is not None:
-        rows = zip(found.policies, (f"{share:.2%}" for share in found.shares), strict=True)
-        print_table(("policy", "regret, share of the best reward"), rows, left=("policy",))
-
-
 # comparison
 
 
-def compare(
-    one: Annotated[Path, Argument(help="A results folder.")],
-    other: Annotated[Path, Argument(help="Another results folder.")],
-    as_json: AsJSON = False,
-) -> None:
+def compare(one: Path, other: Path, *, as_json: bool = False) -> None:
     """Show two results folders side by side: regret, failures, claims, and how they were made."""
     compare_results = import_extra("bursar.paper.analysis.compare").compare_results
     first, second = _read_result(one), _read_result(other)
@@ -396,7 +378,11 @@ def compare(
     out.print(f"A  {one}\nB  {other}\n")
     columns = ("setting", "policy", "A", "B", "B - A", "95%", "failed A", "failed B", "verdict")
     print_table(columns, map(_comparison_cells, rows), left=("setting", "policy", "verdict"))
-    _show_unshared(out, first, second)
+    for words, here, there in (("A", first, second), ("B", second, first)):
+        for kind in ("settings", "policies"):
+            more = [name for name in getattr(here, kind) if name not in getattr(there, kind)]
+            if more:
+                out.print(f"{kind} only in {words}: {', '.join(more)}")
     for claim in claims:
         out.print(f"claim {claim['id']}: {claim['a']} in A, {claim['b']} in B")
     for key in ("bursar", "digest", "seconds", "machine"):
@@ -411,14 +397,6 @@ def _comparison_cells(row: dict[str, Any]) -> list[str]:
         f"{row['difference']:+,.1f}", f"{row['low']:+,.1f} … {row['high']:+,.1f}",
         f"{row['failed_a']:.1%}", f"{row['failed_b']:.1%}", row["verdict"],
     ]  # fmt: skip
-
-
-def _show_unshared(out: Any, first: Result, second: Result) -> None:
-    for words, here, there in (("A", first, second), ("B", second, first)):
-        for kind in ("settings", "policies"):
-            more = [name for name in getattr(here, kind) if name not in getattr(there, kind)]
-            if more:
-                out.print(f"{kind} only in {words}: {', '.join(more)}")
 
 
 def _compare_claims(one: Path, other: Path) -> list[dict[str, str]]:

@@ -54,37 +54,33 @@ def run_server(storage: str | None, log_level: str, demo: bool, **config: Any) -
         url = storage_url(storage, create=True)
         if (path := sqlite_path(url)) is not None:
             stack.enter_context(claim_ledger(path))
-            _warn_if_readable(path)
+            if path.exists() and path.stat().st_mode & 0o077:  # it has the secrets of sessions
+                _LOG.warning(
+                    "other users can read %s, which contains secrets; run chmod 600 on it", path
+                )
         require_keys = not (demo and is_loopback(config["host"]))
         settings = ServiceConfig(require_keys=require_keys, **config)
         simulation = import_module("bursar.cli.demo").DemoSimulation(url) if demo else None
         service = Service(open_store(url), settings)
         stack.callback(service.close)
-        _check_public(service)
+        if not is_loopback(settings.host) and service.keys.is_empty():
+            raise InvalidInput(
+                f"{settings.host} can be reached from other machines, but there is no key yet;"
+                " create one first: bursar keys create --scope all"
+            )
         listener = stack.enter_context(open_listener(settings.host, settings.port))
         server = GracefulServer(service)
         for number in (signal.SIGINT, signal.SIGTERM):
             stack.callback(signal.signal, number, signal.signal(number, server.handle_exit))
         _announce(service, listener)
-        _tune_garbage_collector()
+        # exclude modules and compiled functions from collections, and collect less often:
+        # scanning them again and again delays all responses, and so determines the slowest ones
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
             runner.run(_serve(server, service, listener, simulation))
     _LOG.info("stopped")
-
-
-def _warn_if_readable(path: Path) -> None:
-    """Log a warning if other users can read the ledger, which holds the secrets of sessions."""
-    if path.exists() and path.stat().st_mode & 0o077:
-        _LOG.warning("other users can read %s, which contains secrets; run chmod 600 on it", path)
-
-
-def _check_public(service: Service) -> None:
-    host = service.config.host
-    if not is_loopback(host) and service.keys.is_empty():
-        raise InvalidInput(
-            f"{host} can be reached from other machines, but there is no key yet;"
-            " create one first: bursar keys create --scope all"
-        )
 
 
 def _announce(service: Service, listener: socket.socket) -> None:
@@ -97,16 +93,6 @@ def _announce(service: Service, listener: socket.socket) -> None:
         typer.echo(made[1])
     for stream in (typer.get_text_stream("stdout"), typer.get_text_stream("stderr")):
         stream.flush()  # a pipe would hold the key back
-
-
-def _tune_garbage_collector() -> None:
-    """Exclude modules and compiled functions from collections, and collect less often.
-
-    Scanning them again and again delays all responses, and so determines the slowest ones.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
 
 
 async def _serve(
@@ -326,20 +312,19 @@ def _choose_closable(connections: set[LimitedConnection], now: float) -> list[Li
 
 
 async def close_slow_connections(connections: set[Any]) -> None:
-    """Close connections whose request takes too long to arrive; runs until it is cancelled."""
+    """Close connections whose request takes too long to arrive, and warn if no more can be opened.
+
+    It runs until it is cancelled.
+    """
     while True:
         await asyncio.sleep(_SWEEP_SECONDS)
         for one in cast("list[LimitedConnection]", list(connections)):
             if one.is_late:
                 one.transport.close()
-        _warn_without_descriptors()
-
-
-def _warn_without_descriptors() -> None:
-    try:
-        os.close(os.open(os.devnull, os.O_RDONLY))
-    except OSError as error:
-        LimitedConnection.warn(
-            "new connections cannot be accepted: %s; raise the limit of files (ulimit -n)",
-            error.strerror,
-        )
+        try:  # whether a file descriptor is left
+            os.close(os.open(os.devnull, os.O_RDONLY))
+        except OSError as error:
+            LimitedConnection.warn(
+                "new connections cannot be accepted: %s; raise the limit of files (ulimit -n)",
+                error.strerror,
+            )

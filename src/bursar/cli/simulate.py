@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from typer import Argument, Option
 
 import bursar
-from bursar.cli.options import Ads, AsJSON, Jobs, Seed
-from bursar.cli.output import console, print_json, print_rows, print_table
+from bursar.cli.output import console, print_json, print_rows, print_table, progress_bar
 from bursar.errors import InvalidInput
 from bursar.extras import import_extra
 from bursar.simulation import BUDGET_PLAYS
 
 if TYPE_CHECKING:
     from bursar.simulation.result import Plan
-
-Repetitions = Annotated[int, Option(min=1, help="Games of each policy.")]
 
 _DEMO_POLICIES = (
     "omega-star-ucb:rho=0.25", "omega-ucb:rho=1", "bts", "ucb-sc-plus", "m-ucb", "b-greedy",
@@ -29,18 +25,17 @@ _PAPER_SIZE = (545, 19)  # ads and campaigns of the paper's file
 
 
 def simulate(
-    setting: Annotated[str, Argument(help="For example S-Br-10; see bursar settings.")],
-    policy: Annotated[list[str], Option(help="The slug of a policy; repeat the option for more.")],
-    repetitions: Repetitions = 100,
-    budget_plays: Annotated[
-        float, Option(help="The budget, in plays of the cheapest arm.")
-    ] = BUDGET_PLAYS,
-    data: Ads = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    out: Annotated[Path | None, Option(help="Write every game to this Parquet file.")] = None,
-    by_problem: Annotated[bool, Option(help="Also print a row per ad campaign.")] = False,
-    as_json: AsJSON = False,
+    setting: str,
+    *,
+    policy: list[str],
+    repetitions: int = 100,
+    budget_plays: float = BUDGET_PLAYS,
+    data: str | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    out: Path | None = None,
+    by_problem: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Play policies on a setting of the paper and print their regret."""
     from bursar.simulation.result import plan
@@ -60,12 +55,11 @@ def simulate(
 
 
 def demo(
-    repetitions: Repetitions = 20,
-    seed: Seed = 0,
-    picture: Annotated[Path, Option(help="The file for the picture: .png, .svg or .pdf.")] = Path(
-        "bursar-demo.png"
-    ),
-    as_json: AsJSON = False,
+    *,
+    repetitions: int = 20,
+    seed: int = 0,
+    picture: Path = Path("bursar-demo.png"),
+    as_json: bool = False,
 ) -> None:
     """Compare a few policies on the paper's smallest setting: a table and a picture."""
     from bursar.simulation.result import plan
@@ -90,7 +84,6 @@ def demo(
 
 def _play(todo: Plan, jobs: int | None) -> tuple[bursar.Result, bool]:
     """Play a plan behind a progress bar; Ctrl-C keeps the repetitions that are done."""
-    from bursar.cli.progress import progress_bar
     from bursar.simulation.result import CellGames
     from bursar.simulation.simulate import play_cells
 
@@ -133,7 +126,7 @@ def _show_regret(result: bursar.Result, repetitions: int, by_problem: bool, as_j
     print_table([*columns, "median", "plays", "games"], cells, left=left)
 
 
-def settings(as_json: AsJSON = False) -> None:
+def settings(*, as_json: bool = False) -> None:
     """List all settings: distribution, arms, problems per repetition, required data, source."""
     from bursar.settings.families import FAMILIES
     from bursar.settings.nonstationary import NONSTATIONARY
@@ -141,15 +134,15 @@ def settings(as_json: AsJSON = False) -> None:
     every = (*bursar.list_settings(), *NONSTATIONARY.values(), *FAMILIES.values())
     columns = ("name", "distribution", "arms", "problems", "needs data", "source")
     left = ("name", "distribution", "needs data", "source")
-    print_rows([_setting_facts(one) for one in every], as_json, columns, _setting_cells, left)
-
-
-def _setting_facts(one: bursar.Setting) -> dict[str, Any]:
-    return {
-        "name": one.name, "kind": one.kind, "distribution": one.distribution,
-        "arms": list(one.arms), "problems": len(one.arms), "needs_data": one.needs_data,
-        "source": one.source,
-    }  # fmt: skip
+    rows = [
+        {
+            "name": one.name, "kind": one.kind, "distribution": one.distribution,
+            "arms": list(one.arms), "problems": len(one.arms), "needs_data": one.needs_data,
+            "source": one.source,
+        }
+        for one in every
+    ]  # fmt: skip
+    print_rows(rows, as_json, columns, _setting_cells, left)
 
 
 def _setting_cells(row: dict[str, Any]) -> list[str]:
@@ -159,9 +152,7 @@ def _setting_cells(row: dict[str, Any]) -> list[str]:
     return [row["name"], row["distribution"], arms, str(row["problems"]), data, row["source"]]
 
 
-def facebook_ads(
-    source: Annotated[str, Option("--from", help="The CSV file, or a ZIP that holds it.")],
-) -> None:
+def facebook_ads(*, source: str) -> None:
     """Check your copy of the Facebook ads and store it where FB-Br and FB-Bt find it."""
     from bursar.settings.facebook import keep_file, load
 
