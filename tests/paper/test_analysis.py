@@ -10,7 +10,13 @@ from scipy.stats import bootstrap, ttest_1samp
 
 import bursar
 from bursar.errors import InvalidInput
-from bursar.paper.analysis.compare import compare, compare_results
+from bursar.paper.analysis.compare import (
+    bootstrap_interval,
+    compare,
+    compare_results,
+    holm,
+    sign_flip,
+)
 from bursar.paper.analysis.coverage import correct_bounds, example_2, measure_coverage
 from bursar.paper.analysis.dominance import load_published, measure_dominance
 from bursar.paper.analysis.games import (
@@ -23,7 +29,6 @@ from bursar.paper.analysis.games import (
     regret_curves,
 )
 from bursar.paper.analysis.growth import measure_growth, measure_sensitivity, upper_bounds
-from bursar.paper.analysis.permutation import bootstrap_interval, holm, sign_flip
 from bursar.paper.labels import main_policies
 
 S = "S-Br-10"

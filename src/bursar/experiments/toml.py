@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from bursar.errors import BursarError, InvalidInput, MissingData, suggest
-from bursar.experiments.base import FINE_SHARES, Experiment, experiment
+from bursar.experiments.cells import FINE_SHARES, Experiment, experiment
 from bursar.policies import POLICIES, Policy
 from bursar.policies.slug import parse
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem

@@ -20,7 +20,7 @@ from bursar.jit.compile import specialize
 from bursar.jit.rng import Stream, new_stream
 from bursar.policies import Policy, kernels
 from bursar.policies.base import Scale
-from bursar.simulation import greedy_loop, lazy_loop, plain_loop, thompson_loop
+from bursar.simulation import lazy_loop, plain_loop, thompson_loop
 from bursar.simulation.lazy_loop import new_tree
 from bursar.simulation.nonstationary_loop import Source
 from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, Finish, Play
@@ -167,7 +167,7 @@ def _kernel(cls: Any, loop: str) -> Any:
     if loop == "lazy":
         return _lazy(cls)
     if loop == "greedy":
-        return specialize(greedy_loop.play, cls.name)
+        return specialize(lazy_loop.play_greedy, cls.name)
     if loop == "thompson":
         return specialize(thompson_loop.play, cls.name)
     own = {"uses_variance": cls.uses_variance, "trials": cls.trials, "has_memory": True}

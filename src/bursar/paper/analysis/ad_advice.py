@@ -10,9 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from bursar.arrays import Floats
 from bursar.formatting import format_number, join_words, pluralize
-from bursar.paper.analysis.compare import FEWEST, compare
+from bursar.paper.analysis.compare import FEWEST, LEVEL, compare, holm
 from bursar.paper.analysis.games import final_regret, rows_of
-from bursar.paper.analysis.permutation import LEVEL, holm
 from bursar.paper.labels import format_sentence_label
 from bursar.settings.ad_export import AdExportSetting
 from bursar.simulation.result import Result

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.arrays import Floats
-from bursar.paper.analysis.compare import FEWEST
+from bursar.paper.analysis.compare import FEWEST, LEVEL, clear_sign, holm, sign_flip
 from bursar.paper.analysis.games import average_games, played_settings
-from bursar.paper.analysis.permutation import LEVEL, clear_sign, holm, sign_flip
 from bursar.paper.labels import main_policies
 from bursar.simulation.result import Result
 

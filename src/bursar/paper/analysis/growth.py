@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from bursar.arrays import Floats
 from bursar.errors import BursarError, InvalidInput
 from bursar.paper.analysis import games
-from bursar.paper.analysis.compare import FEWEST
-from bursar.paper.analysis.permutation import bootstrap_interval, bootstrap_weights
+from bursar.paper.analysis.compare import FEWEST, bootstrap_interval, bootstrap_weights
 from bursar.policies import policy as policy_of
 from bursar.problems import Bernoulli, Problem
 from bursar.settings import setting as setting_of

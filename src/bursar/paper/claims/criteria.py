@@ -24,11 +24,10 @@ from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.formatting import join_words
 from bursar.paper.analysis import games
-from bursar.paper.analysis.compare import FEWEST, Comparison, compare
+from bursar.paper.analysis.compare import FEWEST, LEVEL, Comparison, clear_sign, compare, holm
 from bursar.paper.analysis.coverage import measure_coverage
 from bursar.paper.analysis.dominance import load_published, measure_dominance
 from bursar.paper.analysis.growth import Growth, decades, measure_growth
-from bursar.paper.analysis.permutation import LEVEL, clear_sign, holm
 from bursar.paper.labels import format_short_label
 from bursar.settings import facebook
 from bursar.simulation.result import Result

@@ -21,7 +21,6 @@ from bursar.paper.figures.comparison import seconds_per_million
 from bursar.paper.figures.draw import DrawnFigure
 from bursar.paper.labels import format_label, format_sentence_label, is_omega, line_styles
 from bursar.paper.report import data
-from bursar.paper.report.summary import summarize
 
 _BOX = re.compile(r'<svg\b[^>]*?\bviewBox="\s*[-\d.e]+[\s,]+[-\d.e]+[\s,]+([\d.e]+)[\s,]+([\d.e]+)')
 
@@ -40,7 +39,7 @@ def render_report(report: data.ReportData, folder: Path | None = None) -> str:
     final = data.make_final_tables(result)
     return _template().render(
         report=report,
-        summary=summarize(report),
+        summary=data.summarize(report),
         colours={slug: colour for slug, (colour, _) in line_styles(result.policies).items()},
         verdicts=data.count_verdicts(report.claims),
         sections=data.group_claims(report.claims),
