@@ -15,10 +15,11 @@ from bursar.paper.analysis.compare import (
     compare,
     compare_results,
     holm,
+    load_published,
+    measure_dominance,
     sign_flip,
 )
 from bursar.paper.analysis.coverage import correct_bounds, example_2, measure_coverage
-from bursar.paper.analysis.dominance import load_published, measure_dominance
 from bursar.paper.analysis.games import (
     describe_spread,
     failed_games,

@@ -261,8 +261,7 @@ def format_experiment(experiment: Experiment) -> str:
     tables = [_format_table("[ads]", experiment.ads)] if experiment.ads else []
     tables += [
         _format_table(
-            "[[problems]]",
-            {"name": p.name, "distribution": type(p).__name__, **p.parameters()},
+            "[[problems]]", {"name": p.name, "distribution": type(p).__name__, **p.parameters()}
         )
         for p in plan.settings
         if isinstance(p, Problem)

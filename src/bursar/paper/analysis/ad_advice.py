@@ -37,9 +37,11 @@ def advise(
     if played is None:
         return ["No simulated run was completed, so there is nothing to advise yet."]
     facts = _measure(settings, played, budget)
+    number = f"{budget:,.2f}".removesuffix(".00")
+    worded = f"{number} {currency}".strip() if currency.isalpha() else f"{currency}{number}"
     text = _template().render(
         facts,
-        budget=_format_budget(budget, currency),
+        budget=worded,
         money=currency or "unit of money",
         unit=settings[0].unit,
         trial=settings[0].trial,
@@ -205,8 +207,3 @@ def _template() -> Template:
         "in_group": lambda look, field: f"{getattr(look, field)!r} in {look.setting}",
     }
     return environment.get_template("ad_advice.jinja")
-
-
-def _format_budget(value: float, currency: str) -> str:
-    number = f"{value:,.2f}".removesuffix(".00")
-    return f"{number} {currency}".strip() if currency.isalpha() else f"{currency}{number}"

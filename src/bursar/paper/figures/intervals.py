@@ -37,7 +37,9 @@ def draw_coverage(rows: Sequence[Row], level: float = 0.01) -> Figure:
     figure = Figure(figsize=(style.WIDTH, 0.56 * len(names) + 1.5), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for row in rows:
-        at = names.index(row["bound"]) + _BAND * _offset(row, sizes)
+        # within the row of its bound a sample size lies from -1/2 to 1/2
+        offset = sizes.index(row["samples"]) / (len(sizes) - 1) - 0.5 if len(sizes) > 1 else 0.0
+        at = names.index(row["bound"]) + _BAND * offset
         _draw_mark(left, row["violations"], at, row, sizes)
         if row["tightness_median"] is not None:
             _draw_mark(right, row["tightness_median"] - 1.0, at, row, sizes)
@@ -52,11 +54,6 @@ def draw_coverage(rows: Sequence[Row], level: float = 0.01) -> Figure:
     left.set_ylim(len(names) - 0.45, -0.55)
     _add_sizes(figure, sizes)
     return figure
-
-
-def _offset(row: Row, sizes: list[int]) -> float:
-    """Return where in its row a sample size lies, from -1/2 to 1/2."""
-    return sizes.index(row["samples"]) / (len(sizes) - 1) - 0.5 if len(sizes) > 1 else 0.0
 
 
 def _draw_mark(panel: Any, value: float, at: float, row: Row, sizes: list[int]) -> None:

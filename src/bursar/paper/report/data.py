@@ -113,21 +113,13 @@ VERDICTS = {
 }
 
 
-class VerdictCount(NamedTuple):
-    """How many claims have a verdict."""
-
-    times: int
-    word: str
-    badge: str
-
-
-def count_verdicts(claims: Sequence[Mapping[str, Any]]) -> list[VerdictCount]:
+def count_verdicts(claims: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Count the claims by verdict; verdicts that no claim has are left out."""
     times = Counter(str(claim["verdict"]) for claim in claims)
     return [
-        VerdictCount(times[verdict], verdict if times[verdict] == 1 else many, badge)
+        {"times": count, "word": verdict if count == 1 else many, "badge": badge}
         for verdict, (many, badge) in VERDICTS.items()
-        if times[verdict]
+        if (count := times[verdict])
     ]
 
 
