@@ -209,7 +209,7 @@ class Policy:
         arms["reward_m2"], arms["cost_m2"] = free * vr, free * vc
         now = self._now(p, max(float(plays), 1.0), arms, float(arms["cost"].sum()))
         table = kernels.of(type(self), "tabulate")(p, count, r, c, vr, vc, now)
-        return arrays.restore_shape(scale.ratio_out(table), shape)
+        return arrays.unwrap_scalar(scale.ratio_out(table).reshape(shape))
 
     def choice_probability(self, arms: int) -> float | None:
         """Return the probability of a choice among ``arms`` arms, ties apart; None if unknown."""

@@ -1,8 +1,6 @@
 """Arms that yield 0 or 1, or one of a few evenly spaced values."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +32,7 @@ class Bernoulli(Problem):
     """
 
     @classmethod
-    def random(cls, arms: int, seed: int = 0, cost_low: float = 0.0) -> Bernoulli:
+    def random(cls, arms: int, seed: int = 0, cost_low: float = 0.0) -> Self:
         """Draw uniform means, rewards from [0, 1] and costs from [cost_low, 1], best arm first.
 
         The paper draws costs from [0, 1], its authors' code from [0.01, 1].

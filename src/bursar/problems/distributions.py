@@ -3,10 +3,8 @@
 Reward and cost may depend on each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -70,9 +68,7 @@ class Sampled(Problem):
         self.sampler = sampler
 
     @classmethod
-    def of(
-        cls, distributions: Sequence[tuple[Distribution, Distribution]], name: str = ""
-    ) -> Sampled:
+    def of(cls, distributions: Sequence[tuple[Distribution, Distribution]], name: str = "") -> Self:
         """Make a problem of two frozen distributions per arm: reward and cost, independent.
 
         Examples

@@ -70,7 +70,7 @@ def interval(
     m = arrays.check_means("mean", m, low_, high_)
     below, above = ends = np.empty_like(m), np.empty_like(m)
     _write_intervals(m, n_, z_, eta_, low_, high_, *ends)
-    return arrays.restore_shape(below, shape), arrays.restore_shape(above, shape)
+    return unwrap_scalar(below.reshape(shape)), unwrap_scalar(above.reshape(shape))
 
 
 def ratio_bound(
@@ -172,7 +172,7 @@ def eta(
     with np.errstate(divide="ignore", invalid="ignore"):
         estimate = np.clip(v / (width * width) / most, eta_min, 1.0)
     known = (count >= min_samples) & (most > 0.0)
-    return arrays.restore_shape(np.where(known, estimate, 1.0), shape)
+    return unwrap_scalar(np.where(known, estimate, 1.0).reshape(shape))
 
 
 def _check_ranges(low: Floats, high: Floats) -> None:

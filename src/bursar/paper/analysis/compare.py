@@ -41,6 +41,7 @@ _EXACT = 13  # up to 2^13 = 8,192 patterns of signs are all looked at
 _FIRST, _FLIPS = 999, 9_999
 _RESAMPLES = 2_000
 _SEED = 20230607
+_SIGNS = 1.0 - 2.0 * ((np.arange(256)[:, np.newaxis] >> np.arange(8)) & 1)  # bits as signs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,13 +340,7 @@ def _byte_sums(d: Floats) -> Floats:
     """Return the sums of each eight differences under all flips of their signs, 256 columns."""
     padded = np.zeros(-(-d.size // 8) * 8)
     padded[: d.size] = d
-    return np.asarray(padded.reshape(-1, 8) @ _signs().T)
-
-
-@lru_cache(maxsize=1)
-def _signs() -> Floats:
-    bits = (np.arange(256)[:, np.newaxis] >> np.arange(8)) & 1
-    return np.asarray(1.0 - 2.0 * bits)
+    return np.asarray(padded.reshape(-1, 8) @ _SIGNS.T)
 
 
 @lru_cache(maxsize=64)

@@ -165,7 +165,8 @@ def draw_density(campaign: Bernoulli) -> Figure:
     """Draw the arms of a campaign as dots over a density of their means, and the best arm."""
     figure = Figure(figsize=(5.6, 4.4), layout="constrained")
     panel = figure.subplots()
-    if _has_density(campaign):
+    # two arms, or arms on a line, have no density
+    if campaign.arms > 2 and np.linalg.matrix_rank(np.cov(campaign.cost, campaign.reward)) == 2:
         line, height = estimate_density(campaign)
         shades = panel.contourf(line, line, height, levels=9, cmap="Blues")
         bar = figure.colorbar(shades, ax=panel, label="density of arms", format="%.2g")
@@ -192,10 +193,3 @@ def _mark_best(panel: Any, campaign: Bernoulli) -> None:
         "best arm", point, xytext=(0, -9 if below else 9), textcoords="offset points",
         ha="center", va="top" if below else "bottom", color=style.ACCENT, weight="bold",
     )  # fmt: skip
-
-
-def _has_density(campaign: Bernoulli) -> bool:
-    """Whether the means span a plane; two arms, or arms on a line, have no density."""
-    if campaign.arms < 3:
-        return False
-    return bool(np.linalg.matrix_rank(np.cov(campaign.cost, campaign.reward)) == 2)
