@@ -20,19 +20,13 @@ from bursar.policies.base import POSITIVE, Domain, Domains, Examples, Policy, Po
 
 
 class Params(NamedTuple):
-    """What the compiled functions know; offsets are low/width of the ranges, 0 for [0, 1].
-
-    The last three belong to the policies that forget.
-    """
+    """What the compiled functions know; offsets are low/width of the ranges, 0 for [0, 1]."""
 
     rho: float
     min_samples: float
     eta_min: float
     reward_offset: float
     cost_offset: float
-    window: float = math.inf
-    gamma: float = 1.0
-    log_gamma: float = 0.0
 
 
 @compiled

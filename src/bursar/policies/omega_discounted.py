@@ -18,14 +18,14 @@ ALT. https://arxiv.org/abs/0805.3415
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from bursar.arrays import Floats
 from bursar.jit.arms import Arms, Game, argmax, first_unplayed
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
 from bursar.policies.base import Domain, Domains, PolicyContext
-from bursar.policies.omega import OmegaStarUCB, OmegaUCB, Params, star_index
+from bursar.policies.omega import OmegaStarUCB, OmegaUCB, star_index
 
 # the memory: a head, eight numbers an arm, and room for an index an arm
 _ALL_PLAYED, _LEADER, _SCALE, _TIME, _END, _SCALE_AT_END, _NOW_AT_END, _HEAD = range(8)
@@ -36,17 +36,30 @@ _SMALL = 1e-100  # a scale that is smaller restarts at 1
 _FADED, _LATER = 0.02, 0.1  # how much fades, and by how much the game grows, while bounds hold
 
 
+class Params(NamedTuple):
+    """Those of `bursar.policies.omega.Params`, and the discount with its logarithm."""
+
+    rho: float
+    min_samples: float
+    eta_min: float
+    reward_offset: float
+    cost_offset: float
+    gamma: float
+    log_gamma: float
+
+
 @compiled
-def clock(p: Params, plays: float) -> float:
+def clock(p: Any, plays: float) -> float:
     """Return z², the same for all arms."""
     total = plays
     if p.gamma < 1.0:
         total = -math.expm1(plays * p.log_gamma) / (1.0 - p.gamma)
-    return 2.0 * p.rho * math.log1p(total)
+    z2: float = 2.0 * p.rho * math.log1p(total)
+    return z2
 
 
 @compiled
-def _index(p: Params, own: Floats, scale: float, now: float) -> float:
+def _index(p: Any, own: Floats, scale: float, now: float) -> float:
     """Return an arm's index at a time, given by the scale of weights then and z²."""
     n = own[_WEIGHT] * scale
     if n <= 0.0:  # so long ago that no double holds its weight
@@ -56,7 +69,7 @@ def _index(p: Params, own: Floats, scale: float, now: float) -> float:
 
 
 @compiled
-def _pass_time(p: Params, memory: Floats, arms: int, plays: float) -> None:
+def _pass_time(p: Any, memory: Floats, arms: int, plays: float) -> None:
     """Fade all weights up to now by fading their scale; restart at 1 before it is too small."""
     if memory[_SCALE] == 0.0:
         memory[_SCALE] = 1.0
@@ -72,7 +85,7 @@ def _pass_time(p: Params, memory: Floats, arms: int, plays: float) -> None:
 
 @compiled
 def update_memory(
-    p: Params, arms: Arms, game: Game, memory: Floats, k: int, reward: float, cost: float
+    p: Any, arms: Arms, game: Game, memory: Floats, k: int, reward: float, cost: float
 ) -> None:
     """Fade an arm up to now and count its play: Welford's update with weights."""
     _pass_time(p, memory, arms.size, float(game[0].plays))
@@ -92,7 +105,7 @@ def update_memory(
 
 
 @compiled
-def _look_ahead(p: Params, memory: Floats, plays: float) -> None:
+def _look_ahead(p: Any, memory: Floats, plays: float) -> None:
     """Set the time until which bounds hold, the same for all arms."""
     ahead = max(_LATER * plays, 1.0)
     if p.gamma < 1.0:
@@ -103,7 +116,7 @@ def _look_ahead(p: Params, memory: Floats, plays: float) -> None:
 
 
 @compiled
-def choose(p: Params, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:
+def choose(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:
     size = arms.size
     if memory[_ALL_PLAYED] == 0.0:
         unplayed = first_unplayed(arms)
@@ -162,9 +175,8 @@ class DiscountedOmegaUCB(OmegaUCB):
     def memory_size(self, arms: int) -> int:
         return _HEAD + (_ARM + 1) * arms
 
-    def kernel_params(self, context: PolicyContext) -> Params:
-        params = super().kernel_params(context)
-        return params._replace(gamma=self.gamma, log_gamma=math.log(self.gamma))
+    def kernel_params(self, context: PolicyContext) -> Any:
+        return Params(*super().kernel_params(context), self.gamma, math.log(self.gamma))
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ https://arxiv.org/abs/0805.3415
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from bursar.arrays import Floats
 from bursar.jit.arms import Arms, Game, argmax, first_unplayed
 from bursar.jit.compile import compiled
 from bursar.jit.rng import Stream
 from bursar.policies.base import Domain, Domains, PolicyContext
-from bursar.policies.omega import OmegaStarUCB, OmegaUCB, Params, star_index
+from bursar.policies.omega import OmegaStarUCB, OmegaUCB, star_index
 
 MOST = 10_000_000
 """The longest window: its plays are kept, three numbers each."""
@@ -33,10 +33,22 @@ _N, _REWARD, _COST, _REWARD_M2, _COST_M2, _ARM = 0, 1, 2, 3, 4, 5
 _STALE = -1.0  # in place of an index, which is never negative
 
 
+class Params(NamedTuple):
+    """Those of `bursar.policies.omega.Params`, and the window."""
+
+    rho: float
+    min_samples: float
+    eta_min: float
+    reward_offset: float
+    cost_offset: float
+    window: float
+
+
 @compiled
-def clock(p: Params, plays: float) -> float:
+def clock(p: Any, plays: float) -> float:
     """Return z², the same for all arms."""
-    return 2.0 * p.rho * math.log1p(min(plays, p.window - 1.0))
+    z2: float = 2.0 * p.rho * math.log1p(min(plays, p.window - 1.0))
+    return z2
 
 
 @compiled
@@ -83,7 +95,7 @@ def _recount(memory: Floats, arms: int, window: int) -> None:
 
 @compiled
 def update_memory(
-    p: Params, arms: Arms, game: Game, memory: Floats, k: int, reward: float, cost: float
+    p: Any, arms: Arms, game: Game, memory: Floats, k: int, reward: float, cost: float
 ) -> None:
     """Let a play enter the window, and the oldest leave it."""
     size, window = arms.size, int(p.window)
@@ -103,7 +115,7 @@ def update_memory(
 
 
 @compiled
-def choose(p: Params, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:
+def choose(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:
     size = arms.size
     if memory[_ALL_PLAYED] == 0.0:
         unplayed = first_unplayed(arms)
@@ -154,8 +166,8 @@ class SlidingOmegaUCB(OmegaUCB):
     def memory_size(self, arms: int) -> int:
         return _HEAD + (_ARM + 1) * arms + 3 * self.window
 
-    def kernel_params(self, context: PolicyContext) -> Params:
-        return super().kernel_params(context)._replace(window=float(self.window))
+    def kernel_params(self, context: PolicyContext) -> Any:
+        return Params(*super().kernel_params(context), float(self.window))
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,7 @@ def compare_samples(one: str, other: str, mine: Floats, theirs: Floats, **where:
     if count == 0:
         mine = theirs = np.zeros(1)
     d = mine - theirs
+    unequal = d[d != 0.0]
     low, high = bootstrap_interval(d)
     enough = count >= FEWEST
     return Comparison(
@@ -122,7 +123,7 @@ def compare_samples(one: str, other: str, mine: Floats, theirs: Floats, **where:
         high=high,
         p=sign_flip(d) if enough else 1.0,
         median_difference=float(np.median(d)),
-        p_typical=signed_rank(d) if enough else 1.0,
+        p_typical=float(wilcoxon(unequal).pvalue) if enough and unequal.size else 1.0,
         wins=float((d < 0.0).mean()),
         **where,
     )
@@ -267,12 +268,6 @@ def sign_flip(differences: Floats) -> float:
         if reached > _FIRST // 10:
             break  # far from significant: more flips would not change that
     return (reached + 1) / (flips + 1)
-
-
-def signed_rank(differences: Floats) -> float:
-    """Return the p-value of Wilcoxon's signed rank test; 1 if nothing differs."""
-    d = differences[differences != 0.0]
-    return float(wilcoxon(d).pvalue) if d.size else 1.0
 
 
 def bootstrap_interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
