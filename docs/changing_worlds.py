@@ -16,7 +16,7 @@ import matplotlib as mpl
 import numpy as np
 from PIL import Image
 
-from bursar.paper.analysis.compare import compare
+from bursar.paper.analysis.compare import LEVEL, compare, holm
 from bursar.paper.analysis.games import final_regret
 from bursar.paper.analysis.nonstationary import (
     Sweep,
@@ -25,11 +25,10 @@ from bursar.paper.analysis.nonstationary import (
     forgetting_policies,
     game_regret_shares,
 )
-from bursar.paper.analysis.permutation import LEVEL, holm
 from bursar.paper.figures.regret import draw_nonstationary
 from bursar.paper.figures.style import STYLE, make_band
 from bursar.paper.labels import RECOMMENDED, format_short_label
-from bursar.paper.report.summary import describe_nonstationary
+from bursar.paper.report.data import describe_nonstationary
 from bursar.settings import setting
 from bursar.settings.nonstationary import CHANGES
 from bursar.simulation import arrow

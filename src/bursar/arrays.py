@@ -119,11 +119,6 @@ def broadcast_columns(**named: ArrayLike) -> tuple[tuple[int, ...], list[Floats]
     return arrays[0].shape, [np.ravel(array).copy() for array in arrays]
 
 
-def restore_shape(flat: Floats, shape: tuple[int, ...]) -> Any:
-    """Return a flat result in the shape of its input: a float for a single number."""
-    return unwrap_scalar(flat.reshape(shape))
-
-
 def unwrap_scalar(values: Floats) -> Any:
     """Return a 0-d array as a float and any other array unchanged."""
     return values.item() if values.ndim == 0 else values

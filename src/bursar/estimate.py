@@ -1,10 +1,8 @@
 """An estimate: a number that is not known for certain, with the interval it lies in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -26,7 +24,7 @@ class Estimate:
     high: float
 
     @classmethod
-    def from_draws(cls, value: float, draws: Floats, level: float) -> Estimate:
+    def from_draws(cls, value: float, draws: Floats, level: float) -> Self:
         """Return a value with the central ``level`` of its draws as the interval."""
         tail = round(0.5 - 0.5 * level, 12)  # without the round-off of 1 - level
         low, high = np.quantile(draws, [tail, 1.0 - tail])
@@ -38,6 +36,6 @@ class Estimate:
             return "lower"
         return "higher" if self.low > reference else "unclear"
 
-    def map(self, function: Callable[[float], float]) -> Estimate:
+    def map(self, function: Callable[[float], float]) -> Self:
         """Return the estimate with an increasing function applied to the value and both ends."""
-        return Estimate(*(float(function(x)) for x in (self.value, self.low, self.high)))
+        return type(self)(*(float(function(x)) for x in (self.value, self.low, self.high)))

@@ -74,22 +74,16 @@ def check_renamed_arms(policy: Policy) -> None:
     after = _shares(policy, order)
     moved = {int(order[k]): share for k, share in after.items()}
     worst = max(abs(before.get(k, 0.0) - moved.get(k, 0.0)) for k in range(5))
-    _expect(
-        policy,
-        worst < 0.12,
-        f"renaming the arms changes the choice: shares {before} became {moved}",
-    )
+    problem = f"renaming the arms changes the choice: shares {before} became {moved}"
+    _expect(policy, worst < 0.12, problem)
 
 
 def check_fair_ties(policy: Policy) -> None:
     """Arms with the same record are chosen equally often."""
     shares = _shares(policy.but(ties="random"), np.zeros(5, dtype=int))
     worst = max(abs(share - 0.2) for share in shares.values())
-    _expect(
-        policy,
-        worst < 0.12,
-        f"five arms with the same record are chosen unequally: shares {shares}",
-    )
+    problem = f"five arms with the same record are chosen unequally: shares {shares}"
+    _expect(policy, worst < 0.12, problem)
 
 
 def check_extreme_outcomes(policy: Policy) -> None:
@@ -99,11 +93,8 @@ def check_extreme_outcomes(policy: Policy) -> None:
             learner = _start(policy, arms)
             for _ in range(60):
                 arm = learner.choose()
-                _expect(
-                    policy,
-                    0 <= arm < arms,
-                    f"with {arms} arms of reward {reward} and cost {cost} it chose arm {arm}",
-                )
+                where = f"with {arms} arms of reward {reward} and cost {cost}"
+                _expect(policy, 0 <= arm < arms, f"{where} it chose arm {arm}")
                 learner.record(arm, reward, cost)
 
 
@@ -134,11 +125,8 @@ def check_index_grows_while_not_played(policy: Policy) -> None:
     for plays in (501.0, 1000.0, 1e5, 1e9):
         after = _indices(policy, n, r, c, 0.5, plays)
         fell = np.flatnonzero(after < before * (1.0 - 1e-12))
-        _expect(
-            policy,
-            not fell.size,
-            f"it is monotone, but {fell.size} of 400 indices fell by play {plays:g}",
-        )
+        problem = f"it is monotone, but {fell.size} of 400 indices fell by play {plays:g}"
+        _expect(policy, not fell.size, problem)
         before = after
 
 

@@ -10,9 +10,16 @@ from scipy.stats import bootstrap, ttest_1samp
 
 import bursar
 from bursar.errors import InvalidInput
-from bursar.paper.analysis.compare import compare, compare_results
+from bursar.paper.analysis.compare import (
+    bootstrap_interval,
+    compare,
+    compare_results,
+    holm,
+    load_published,
+    measure_dominance,
+    sign_flip,
+)
 from bursar.paper.analysis.coverage import correct_bounds, example_2, measure_coverage
-from bursar.paper.analysis.dominance import load_published, measure_dominance
 from bursar.paper.analysis.games import (
     describe_spread,
     failed_games,
@@ -23,7 +30,6 @@ from bursar.paper.analysis.games import (
     regret_curves,
 )
 from bursar.paper.analysis.growth import measure_growth, measure_sensitivity, upper_bounds
-from bursar.paper.analysis.permutation import bootstrap_interval, holm, sign_flip
 from bursar.paper.labels import main_policies
 
 S = "S-Br-10"

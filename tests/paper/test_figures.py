@@ -13,8 +13,8 @@ from ads import the_file
 import bursar
 from bursar import theory
 from bursar.errors import InvalidInput
+from bursar.paper.analysis.compare import load_published, measure_dominance
 from bursar.paper.analysis.coverage import measure_coverage
-from bursar.paper.analysis.dominance import load_published, measure_dominance
 from bursar.paper.analysis.games import (
     describe_spread,
     failed_games,

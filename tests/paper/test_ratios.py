@@ -13,7 +13,7 @@ from bursar.estimate import Estimate
 from bursar.paper.analysis.games import final_regret
 from bursar.paper.analysis.shares import overall_ratio, regret_ratios
 from bursar.paper.figures.comparison import draw_ratios
-from bursar.paper.report.summary import describe_ratios
+from bursar.paper.report.data import describe_ratios
 
 NEW, OTHER = "pooled-gittins", "omega-star-ucb:rho=0.25"
 

@@ -17,7 +17,7 @@ from bursar.experiments import load_experiment
 from bursar.jit.rng import uniform
 from bursar.paper.analysis.nonstationary import compare_forgetting, find_sweeps
 from bursar.paper.figures.regret import draw_nonstationary
-from bursar.paper.report.summary import describe_nonstationary
+from bursar.paper.report.data import describe_nonstationary
 from bursar.problems import Nonstationary
 from bursar.settings.nonstationary import CHANGES, NONSTATIONARY
 from bursar.simulation.game import run

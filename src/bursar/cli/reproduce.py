@@ -91,7 +91,7 @@ def reproduce(
     variants = {"--changing": changing, "--less-regret": less_regret, "--families": families}
     chosen = [name for name, given in variants.items() if given]
     _check_choice(chosen, quick, full, all_policies, data)
-    summary = import_extra("bursar.paper.report.summary")
+    report = import_extra("bursar.paper.report.data")
     from bursar.experiments import load_experiment
     from bursar.settings.facebook import find_file, find_kept_file
 
@@ -109,7 +109,7 @@ def reproduce(
     if not chosen:
         _run_experiment(what, RunOptions(**options))
     else:
-        describe = summary.describe_nonstationary if changing else summary.describe_ratios
+        describe = report.describe_nonstationary if changing else report.describe_ratios
         _run_experiment(what, RunOptions(**options), describe, notes, about_paper=False)
 
 

@@ -1,6 +1,6 @@
 """Experiments: grids of settings, policies and repetitions, run so that they can be resumed."""
 
-from bursar.experiments.base import FINE_SHARES, Experiment, experiment
+from bursar.experiments.cells import FINE_SHARES, Experiment, experiment
 from bursar.experiments.runner import ExperimentRun, run
 from bursar.experiments.toml import format_experiment, load_experiment, read_experiment
 

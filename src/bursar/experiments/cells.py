@@ -1,4 +1,4 @@
-"""Cells: one repetition of one setting for some policies, the unit of work and of storage.
+"""Experiments and their cells: a repetition of a setting for some policies, the unit of storage.
 
 The results of a cell are stored in a Parquet file that is found again by everything they depend on:
 an interrupted run continues where it stopped, and changed code never reuses old numbers. A part has
@@ -11,24 +11,25 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
 from bursar.arrays import Floats
-from bursar.errors import InvalidData
-from bursar.experiments.base import Experiment
+from bursar.errors import InvalidData, InvalidInput
 from bursar.files import replace_file
 from bursar.formatting import pluralize
 from bursar.problems import Problem
+from bursar.simulation.result import Plan
+from bursar.simulation.result import plan as make_plan
 from bursar.simulation.simulate import play_problems
 from bursar.version import __version__
 
@@ -39,6 +40,73 @@ _HEADER = b"bursar"  # the key of a part's header in the metadata of its Parquet
 _CHECKSUM = b"checksum"  # the key of its checksum
 _UNSIGNED = b"sha256:" + b"0" * 64  # the checksum while it is computed
 _STALE = 3600.0  # seconds after which a part is no longer being written
+
+FINE_SHARES = (
+    0.001, 0.002, 0.005, *(i / 100 for i in range(1, 11)), 0.125, 0.15, 0.175, 0.2,
+    *(i / 20 for i in range(5, 21)),
+)  # fmt: skip
+"""Shares of the budget at which experiments record regret, dense at the start for log axes."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named grid of settings, policies and repetitions; the paper's is one of them.
+
+    Attributes
+    ----------
+    name : str
+        A short name for tables and files.
+    plan : Plan
+        The grid, its budget and its seed, checked.
+    title : str
+        The title of the report.
+    code : tuple of (str, bytes)
+        Files that define the user's own policies, with their content, so that changed files are
+        not mistaken for one another and workers on other machines can define the policies too.
+    ads : mapping
+        The options with which the user's own ads were read, for the TOML file.
+    """
+
+    name: str
+    plan: Plan
+    title: str = ""
+    code: tuple[tuple[str, bytes], ...] = ()
+    ads: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.name or not all(c.isalnum() or c in "-_." for c in self.name):
+            raise InvalidInput(
+                f"name must consist of letters, digits, '-', '_' and '.', got {self.name!r}"
+            )
+
+    def but(self, **changes: Any) -> Self:
+        """Return the experiment with changed fields of its plan, such as ``repetitions=1000``."""
+        return replace(self, plan=replace(self.plan, **changes))
+
+
+def experiment(
+    name: str, title: str = "", code: Any = (), ads: Mapping[str, Any] | None = None, **fields: Any
+) -> Experiment:
+    """Check the fields of an experiment and return it.
+
+    Parameters
+    ----------
+    name, title, code, ads
+        See :class:`Experiment`.
+    **fields
+        As in :func:`bursar.simulate`: policies, settings, repetitions, budget_plays or budget,
+        shares, data, seed, overspend.
+
+    Examples
+    --------
+    >>> mine = experiment("mine", policies=["bts", "m-ucb"], settings=["S-Br-10"], repetitions=5)
+    >>> len(list(mine.plan.cells())), mine.plan.shares[0]
+    (5, 0.001)
+    """
+    defaults: dict[str, Any] = {"repetitions": 100, "shares": FINE_SHARES}
+    return Experiment(
+        name, make_plan(**(defaults | fields)), title or name, tuple(code), dict(ads or {})
+    )
 
 
 class Cell(NamedTuple):

@@ -16,8 +16,14 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from bursar.errors import BursarError, ClusterLost, InvalidInput, MissingExtra, UnlikeWorkers
-from bursar.experiments.base import Experiment
-from bursar.experiments.cells import Cell, CellResult, code_digest, compute_cell, fail_cell
+from bursar.experiments.cells import (
+    Cell,
+    CellResult,
+    Experiment,
+    code_digest,
+    compute_cell,
+    fail_cell,
+)
 from bursar.experiments.runner import Engine, Stop
 from bursar.experiments.toml import load_policies
 from bursar.settings.base import load_ads

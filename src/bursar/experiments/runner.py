@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from bursar.arrays import Floats
-from bursar.experiments.base import Experiment
 from bursar.experiments.cells import (
     Cell,
     CellResult,
     CellStore,
+    Experiment,
     Failure,
     StoredCells,
     compute_cell,

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from bursar.errors import BursarError, InvalidInput, MissingData, suggest
-from bursar.experiments.base import FINE_SHARES, Experiment, experiment
+from bursar.experiments.cells import FINE_SHARES, Experiment, experiment
 from bursar.policies import POLICIES, Policy
 from bursar.policies.slug import parse
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem
@@ -261,8 +261,7 @@ def format_experiment(experiment: Experiment) -> str:
     tables = [_format_table("[ads]", experiment.ads)] if experiment.ads else []
     tables += [
         _format_table(
-            "[[problems]]",
-            {"name": p.name, "distribution": type(p).__name__, **p.parameters()},
+            "[[problems]]", {"name": p.name, "distribution": type(p).__name__, **p.parameters()}
         )
         for p in plan.settings
         if isinstance(p, Problem)

@@ -14,22 +14,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bursar.arrays import (
-    Floats,
-    broadcast_columns,
-    check_means,
-    check_values,
-    restore_shape,
-    to_floats,
-)
-from bursar.errors import (
-    InvalidInput,
-    InvalidParameter,
-    MissingKnowledge,
-    NoIndex,
-    UnknownParameter,
-    suggest,
-)
+from bursar import arrays, errors
+from bursar.arrays import Floats, to_floats
+from bursar.errors import InvalidInput, suggest
 from bursar.jit.arms import Arms, new_arms, new_game
 from bursar.jit.compile import dispatcher_of
 from bursar.jit.rng import Stream, new_stream
@@ -193,25 +180,25 @@ class Policy:
             For the policies that need to know it.
         """
         if self.index is None:
-            raise NoIndex(
+            raise errors.NoIndex(
                 f"{self.name} draws its arm at random and has no index;"
                 " ask policy.learner(arms).choose() for an arm"
             )
         scale = Scale.of(self, reward_range, cost_range)
         played = to_floats("n", n) > 0.0  # the mean of an arm that was not played is anything
-        shape, (count, mean_r, mean_c) = broadcast_columns(
+        shape, (count, mean_r, mean_c) = arrays.broadcast_columns(
             n=n,
             mean_reward=np.where(played, to_floats("mean_reward", mean_reward), reward_range[0]),
             mean_cost=np.where(played, to_floats("mean_cost", mean_cost), cost_range[0]),
         )
-        check_values("n", count, count >= 0.0, "0 or more plays")
+        arrays.check_values("n", count, count >= 0.0, "0 or more plays")
         least = count.max(initial=0.0)
         if not least <= check_number("plays", plays) < np.inf:
             raise InvalidInput(
                 f"plays must count the plays of all arms, here {least:g} or more, got {plays!r}"
             )
-        mean_r = check_means("mean_reward", mean_r, *reward_range)
-        mean_c = check_means("mean_cost", mean_c, *cost_range)
+        mean_r = arrays.check_means("mean_reward", mean_r, *reward_range)
+        mean_c = arrays.check_means("mean_cost", mean_c, *cost_range)
         vr = self._scale_variances("var_reward", var_reward, shape, mean_r, reward_range)
         vc = self._scale_variances("var_cost", var_cost, shape, mean_c, cost_range)
         r, c = scale.reward_in(mean_r), scale.cost_in(mean_c)
@@ -222,7 +209,7 @@ class Policy:
         arms["reward_m2"], arms["cost_m2"] = free * vr, free * vc
         now = self._now(p, max(float(plays), 1.0), arms, float(arms["cost"].sum()))
         table = kernels.of(type(self), "tabulate")(p, count, r, c, vr, vc, now)
-        return restore_shape(scale.ratio_out(table), shape)
+        return arrays.unwrap_scalar(scale.ratio_out(table).reshape(shape))
 
     def choice_probability(self, arms: int) -> float | None:
         """Return the probability of a choice among ``arms`` arms, ties apart; None if unknown."""
@@ -255,7 +242,8 @@ class Policy:
         known = kinds_of(self)
         for key in changes:
             if key not in known:
-                raise UnknownParameter(f"{self.name} has no parameter {key!r}{suggest(key, known)}")
+                hint = suggest(key, known)
+                raise errors.UnknownParameter(f"{self.name} has no parameter {key!r}{hint}")
         return replace(self, **changes)
 
     def make_context(
@@ -297,13 +285,13 @@ class Policy:
     def _require(self, holds: bool, name: str, domain: str) -> None:
         if not holds:
             value = getattr(self, name)
-            raise InvalidParameter(f"{self.name}: {name} must be {domain}, got {value!r}")
+            raise errors.InvalidParameter(f"{self.name}: {name} must be {domain}, got {value!r}")
 
     def _known(self, context: PolicyContext, name: str) -> float:
         value = getattr(context, name)
         if value is None:
             way = f"{name}=…" if name == "budget" else f"{name}=…, or {self.name}:{name}=…"
-            raise MissingKnowledge(
+            raise errors.MissingKnowledge(
                 f"{self.name} needs to know {_KNOWLEDGE[name]}, got None; give {way}"
             )
         return float(value)
@@ -317,10 +305,10 @@ class Policy:
         x = (mean - low) / width
         if given is None:
             return np.full(mean.size, 0.25) if self.ddof else x * (1.0 - x)
-        full, (v, _) = broadcast_columns(**{name: given, "n": np.zeros(shape)})
+        full, (v, _) = arrays.broadcast_columns(**{name: given, "n": np.zeros(shape)})
         if full != shape:
             raise InvalidInput(f"{name} must fit the shape of n, {shape}, got {np.shape(given)}")
-        check_values(name, v, v >= 0.0, "0 or more")
+        arrays.check_values(name, v, v >= 0.0, "0 or more")
         v = v / (width * width)
         if self.any_range:
             # eta is v over x(1 - x), and 1 - x lost digits where the mean is near its upper end

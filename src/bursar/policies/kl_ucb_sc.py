@@ -13,23 +13,11 @@ optimality that its abstract claims; see docs/deviations.md.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from bursar.jit.compile import compiled
 from bursar.jit.divergence import ball_ratio, box_ratio
 from bursar.policies.base import Policy, PolicyContext, one_of
-from bursar.policies.ucb_sc import log_share
-
-
-class Params(NamedTuple):
-    plus: float
-    box: float
-
-
-@compiled
-def clock(p: Params, plays: float) -> float:
-    """Return t, the round being decided."""
-    return plays + 1.0
+from bursar.policies.ucb_sc import Params, clock, log_share
 
 
 @compiled
@@ -58,4 +46,4 @@ class KLUCBSCPlus(Policy):
     clock = staticmethod(clock)
 
     def kernel_params(self, context: PolicyContext) -> Params:
-        return Params(float(self.plus), float(self.region == "box"))
+        return Params(float(self.plus), box=float(self.region == "box"))

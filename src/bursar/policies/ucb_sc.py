@@ -21,7 +21,8 @@ from bursar.policies.base import VARIANT, Policy, PolicyContext
 
 class Params(NamedTuple):
     plus: float
-    lag: float
+    lag: float = 0.0
+    box: float = 0.0  # of KL-UCB-SC+
 
 
 @compiled

@@ -231,7 +231,11 @@ def _estimate_rewards(shuffled: Floats, resampled: Floats, level: float) -> dict
         _estimate_mean(centre, around, level)
         for centre, around in zip(_columns(shuffled), _columns(resampled), strict=True)
     )
-    single = _estimate_single(reward.value, resampled[:, REWARD], level)
+    # the spread of a single campaign is that of the resampled passes, but not their mean:
+    # resampling favours policies that pick the arm that did best in a sample
+    around = resampled[:, REWARD]
+    ends = np.quantile(around, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    single = Estimate(reward.value, *(ends - around.mean() + reward.value).tolist())
     return {"reward": reward, "single": single, "ratio": ratio, "spent": spent}
 
 
@@ -253,17 +257,6 @@ def _estimate_mean(centre: Floats, around: Floats, level: float) -> Estimate:
     doubt = math.hypot(float(around.var()), shared) / math.sqrt(free)
     few = float(centre.var(ddof=1)) / centre.size  # of the shuffles
     return _normal_estimate(float(centre.mean()), math.sqrt(shared + doubt + few), level)
-
-
-def _estimate_single(mean: float, around: Floats, level: float) -> Estimate:
-    """Return the interval of the reward of a single campaign.
-
-    The spread is that of the resampled passes, the mean that of the shuffled ones: resampling
-    favours policies that pick the arm that did best in a sample.
-    """
-    ends = np.quantile(around, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    low, high = (ends - around.mean() + mean).tolist()
-    return Estimate(mean, low, high)
 
 
 def play_passes(

@@ -12,13 +12,8 @@ from bursar.formatting import format_number, format_percent, pluralize
 from bursar.policies import Policy
 from bursar.policies import policy as policy_of
 from bursar.policies.base import Range
-from bursar.replay.estimators import (
-    PolicyKnowledge,
-    ReplayEstimate,
-    estimate_arms,
-    estimate_policies,
-    normal_quantile,
-)
+from bursar.replay import estimators
+from bursar.replay.estimators import PolicyKnowledge, ReplayEstimate, estimate_policies
 from bursar.replay.log import Log, read_log
 from bursar.replay.support import Support, find_support
 from bursar.validation import check_int, check_positive
@@ -90,7 +85,7 @@ def replay(
     (1.0, True)
     """
     log = log if isinstance(log, Log) else read_log(log)
-    normal_quantile(level)  # checks it
+    estimators.normal_quantile(level)  # checks it
     check_int("resamples", resamples, 20, "fewer give no interval; 200 is usual")
     check_int("seed", seed, 0, "try 0")
     if isinstance(policies, str) or not policies:
@@ -149,7 +144,7 @@ def _check_range(name: str, values: Floats, given: Range | None) -> Range:
 def _estimate_fixed(
     log: Log, rows: Support, arm: str, budget: float, level: float
 ) -> ReplayEstimate:
-    value = estimate_arms(rows, level)[rows.arms.index(arm)]
+    value = estimators.estimate_arms(rows, level)[rows.arms.index(arm)]
     found = ReplayEstimate(
         policy=ALWAYS + arm,
         method="weights",

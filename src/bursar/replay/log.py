@@ -23,17 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bursar.arrays import Floats
-from bursar.errors import InvalidInput, MissingData, UnknownParameter, suggest
+from bursar.errors import InvalidData, InvalidInput, MissingData, UnknownParameter, suggest
 from bursar.extras import import_extra
 from bursar.formatting import from_csv_cell
-from bursar.settings.csv_table import (
-    BROKEN,
-    Exclusions,
-    UnusableRow,
-    is_blank,
-    parse_table,
-    read_content,
-)
+from bursar.settings import csv_table
+from bursar.settings.csv_table import Exclusions, UnusableRow
 
 REQUIRED = ("arm", "propensity", "cost", "reward")
 COLUMNS = (*REQUIRED, "decision", "time", "available")
@@ -57,10 +51,10 @@ def read_log(path: str | PathLike[str], columns: Mapping[str, str] | None = None
     if Path(path).suffix.casefold() in (".parquet", ".pq"):
         if not Path(path).is_file():
             raise MissingData(f"no file {str(path)!r}; check the path")
-        values = import_extra("bursar.replay.parquet").read_columns(Path(path), names)
+        values = _read_parquet(Path(path), names)
         return _make_log(name, values, count(1), "row", names)
     required = [names[key] for key in COLUMNS if key in REQUIRED or key in (columns or {})]
-    table = parse_table(read_content(path), name, required)
+    table = csv_table.parse_table(csv_table.read_content(path), name, required)
     positions = table.positions(names.values())
     complete = [row for row in table.rows if table.is_complete(row)]
     values = {
@@ -71,7 +65,7 @@ def read_log(path: str | PathLike[str], columns: Mapping[str, str] | None = None
     log = _make_log(name, values, [row.line for row in complete], "line", names)
     for row in table.rows:
         if not table.is_complete(row):
-            log.left_out.add(row.line, BROKEN)
+            log.left_out.add(row.line, csv_table.BROKEN)
     return log
 
 
@@ -82,6 +76,28 @@ def _check_columns(columns: Mapping[str, str]) -> dict[str, str]:
         if not isinstance(name, str) or not name.strip():
             raise InvalidInput(f"the column of {key} must have a name, got {name!r}")
     return {key: columns.get(key, key) for key in COLUMNS}
+
+
+def _read_parquet(path: Path, names: dict[str, str]) -> dict[str, list[Any]]:
+    """Return the values of the columns that the file has, of those with the given names."""
+    pa, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
+    try:
+        with parquet.ParquetFile(path) as file:
+            known = file.schema_arrow.names
+            for key, name in names.items():
+                if name not in known and (key in REQUIRED or name != key):
+                    hint = suggest(name, known)
+                    close = hint if "did you mean" in hint else ";"
+                    raise InvalidData(
+                        f"{path.name} has no column {name!r}{close} it has {', '.join(known)}"
+                    )
+                if known.count(name) > 1:
+                    raise InvalidData(f"{path.name} has the column {name!r} twice; rename one")
+            found = [key for key, name in names.items() if name in known]
+            table = file.read(columns=[names[key] for key in found])
+    except (OSError, pa.ArrowException) as error:
+        raise InvalidData(f"cannot read {path.name} as Parquet: {error}") from error
+    return {key: table.column(names[key]).to_pylist() for key in found}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -296,5 +312,5 @@ def _to_text(value: Any) -> str:
 
 def _is_missing(value: Any) -> bool:
     if isinstance(value, str):
-        return is_blank(value.strip())
+        return csv_table.is_blank(value.strip())
     return value is None or (isinstance(value, float) and math.isnan(value))

@@ -21,21 +21,9 @@ from bursar.errors import InvalidData, InvalidInput
 from bursar.formatting import pluralize
 from bursar.problems import Bernoulli, Problem
 from bursar.problems.beta import Clicks
+from bursar.settings import csv_table
 from bursar.settings.base import check_repetition, draw_click_costs
-from bursar.settings.csv_table import (
-    BROKEN,
-    CsvCell,
-    CsvRow,
-    CsvTable,
-    DecimalMark,
-    Exclusions,
-    UnusableRow,
-    find_decimal_mark,
-    is_blank,
-    parse_amount,
-    parse_table,
-    read_content,
-)
+from bursar.settings.csv_table import UnusableRow, find_decimal_mark, is_blank, read_content
 from bursar.settings.facebook import AdRow
 from bursar.validation import check_positive
 
@@ -164,7 +152,7 @@ class AdExportOptions:
     reward: str
     group: Sequence[str] = ()
     arm: Sequence[str] = ()
-    decimal: DecimalMark | None = None
+    decimal: csv_table.DecimalMark | None = None
     blank_is_zero: bool = False
     money: bool | None = None
     prize: float | Literal["largest"] | None = None
@@ -212,7 +200,7 @@ class AdExport:
     name: str  # of the file
     settings: tuple[AdExportSetting, ...]  # in the order of the file
     rows: int  # lines below the header that are not blank: in an arm, or counted in `left_out`
-    left_out: Exclusions = field(default_factory=Exclusions)
+    left_out: csv_table.Exclusions = field(default_factory=csv_table.Exclusions)
     notes: tuple[str, ...] = ()  # what else a user should know, in sentences
     currency: str = ""  # the sign or code beside the costs, if there is one
 
@@ -265,20 +253,20 @@ def parse_ad_export(data: bytes, name: str, options: AdExportOptions) -> AdExpor
     >>> export.settings[0].cost, export.currency
     ((300.5, 100.0), '€')
     """
-    return _ExportReader(parse_table(data, name, options.columns), options).read()
+    return _ExportReader(csv_table.parse_table(data, name, options.columns), options).read()
 
 
 class _ExportReader:
     """The reading of one export: its table, its options, and the lines left out so far."""
 
-    def __init__(self, table: CsvTable, options: AdExportOptions) -> None:
-        self.table, self.options, self.left_out = table, options, Exclusions()
+    def __init__(self, table: csv_table.CsvTable, options: AdExportOptions) -> None:
+        self.table, self.options, self.left_out = table, options, csv_table.Exclusions()
         self.positions = table.positions(options.columns)
         self.decimal = options.decimal or find_decimal_mark(self._number_cells(), table.name)
         # the first line of each currency; clicks have none
         self.currencies: dict[str, dict[str, int]] = {options.cost: {}, options.reward: {}}
 
-    def _number_cells(self) -> Iterator[CsvCell]:
+    def _number_cells(self) -> Iterator[csv_table.CsvCell]:
         for row in filter(self.table.is_complete, self.table.rows):
             for column in self.options.numbers:
                 yield row.line, column, row.fields[self.positions[column]]
@@ -309,10 +297,10 @@ class _ExportReader:
             currency=currency,
         )
 
-    def parse_row(self, row: CsvRow) -> AdRow:
+    def parse_row(self, row: csv_table.CsvRow) -> AdRow:
         options = self.options
         if not self.table.is_complete(row):
-            raise UnusableRow(BROKEN)
+            raise UnusableRow(csv_table.BROKEN)
         if any(_TOTAL.fullmatch(field) for field in row.fields):
             raise UnusableRow(_TOTALS)
         texts = {column: row.fields[position] for column, position in self.positions.items()}
@@ -332,7 +320,7 @@ class _ExportReader:
             if self.options.blank_is_zero:
                 return 0.0
             raise UnusableRow(f"{column} is empty")
-        amount = parse_amount(text, self.decimal)
+        amount = csv_table.parse_amount(text, self.decimal)
         if amount is None:
             raise UnusableRow(f"{column} is not a number")
         if amount.value < 0.0:

@@ -5,15 +5,13 @@ repetition *i* come from ``numpy.random.default_rng(i)``, so that results compar
 ones problem by problem. Arms are sorted by reward per cost, the best first.
 """
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -75,7 +73,7 @@ class Setting:
         """Return a text that changes when the problems of the setting may."""
         return f"{self.name} {load_ads(data).digest()}" if self.needs_data else self.name
 
-    def authors(self) -> Setting:
+    def authors(self) -> Self:
         """Return the setting with the authors' choices, as ``NAME:authors`` does."""
         if self.kind not in ("synthetic", "ads"):
             raise UnknownSetting(f"{self.name} has no option 'authors'; it is not from the paper")

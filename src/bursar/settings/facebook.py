@@ -24,14 +24,7 @@ from bursar.arrays import Floats
 from bursar.errors import InvalidData, MissingData
 from bursar.files import data_folder, replace_file
 from bursar.problems import Bernoulli
-from bursar.settings.csv_table import (
-    CsvRow,
-    CsvTable,
-    Exclusions,
-    UnusableRow,
-    parse_table,
-    read_content,
-)
+from bursar.settings import csv_table
 
 COLUMNS = ("campaign_id", "age", "gender", "clicks", "spent", "total_conversion")
 _ALIASES = {"xyz_campaign_id": "campaign_id"}  # the name in KAG_conversion_data.csv
@@ -64,7 +57,7 @@ class Ads:
     key: list[tuple[str, ...]]  # campaign, age and gender of each ad
     reward: Floats = field(repr=False)  # conversions per click
     cost: Floats = field(repr=False)  # money spent per click
-    left_out: Exclusions
+    left_out: csv_table.Exclusions
 
     def __len__(self) -> int:
         return len(self.key)
@@ -103,7 +96,7 @@ def _scale_to_arms(reward: Floats, cost: Floats) -> tuple[Floats, Floats]:
 
 def load(path: str | PathLike[str]) -> Ads:
     """Read the ads of a CSV or ZIP file; see :func:`parse` for what is refused or left out."""
-    return parse(read_content(path), Path(path).name)
+    return parse(csv_table.read_content(path), Path(path).name)
 
 
 def parse(data: bytes, name: str = "the file") -> Ads:
@@ -125,8 +118,8 @@ def parse(data: bytes, name: str = "the file") -> Ads:
     >>> [(c.name, c.arms) for c in ads.campaigns()]
     [('916/30-34/M', 2)]
     """
-    table = parse_table(data, name, COLUMNS, _ALIASES)
-    left_out = Exclusions()
+    table = csv_table.parse_table(data, name, COLUMNS, _ALIASES)
+    left_out = csv_table.Exclusions()
     ads = list(left_out.parse_rows(table.rows, partial(_parse_ad, table)))
     sizes = Counter(ad.group for ad in ads)
     for ad in ads:
@@ -142,7 +135,7 @@ def parse(data: bytes, name: str = "the file") -> Ads:
     return Ads([ad.group for ad in ads], reward, cost, left_out)
 
 
-def _parse_ad(table: CsvTable, row: CsvRow) -> AdRow:
+def _parse_ad(table: csv_table.CsvTable, row: csv_table.CsvRow) -> AdRow:
     if not table.is_complete(row):
         raise InvalidData(
             f"{table.name}, line {row.line}: {len(row.fields)} fields where the header has"
@@ -152,9 +145,9 @@ def _parse_ad(table: CsvTable, row: CsvRow) -> AdRow:
     campaign, age, gender, *texts = fields
     shifted = not _AGE.fullmatch(age) or gender.casefold() not in _GENDERS
     if all(fields[:3]) and shifted:
-        raise UnusableRow("age or gender is something else (shifted columns)")
+        raise csv_table.UnusableRow("age or gender is something else (shifted columns)")
     if not all(fields):
-        raise UnusableRow("a required field is empty")
+        raise csv_table.UnusableRow("a required field is empty")
     values = []
     for column, text in zip(COLUMNS[3:], texts, strict=True):
         # not float(text) alone, which accepts 1_000, nan and infinity
@@ -167,17 +160,17 @@ def _parse_ad(table: CsvTable, row: CsvRow) -> AdRow:
         values.append(value)
     clicks, spent, converted = values
     if clicks == 0.0:
-        raise UnusableRow("no clicks")
+        raise csv_table.UnusableRow("no clicks")
     if spent == 0.0:
-        raise UnusableRow("nothing spent")
+        raise csv_table.UnusableRow("nothing spent")
     if converted > clicks:
-        raise UnusableRow("more conversions than clicks")
+        raise csv_table.UnusableRow("more conversions than clicks")
     return AdRow((row.line,), (campaign, age, gender), (), clicks, spent, converted)
 
 
 def keep_file(source: str | PathLike[str]) -> Path:
     """Check a CSV or ZIP file of Facebook ads, copy the CSV to the data folder, return its path."""
-    data = read_content(source)
+    data = csv_table.read_content(source)
     parse(data, Path(source).name)
     target = data_folder() / _FILE
     try:

@@ -20,7 +20,7 @@ from bursar.jit.compile import specialize
 from bursar.jit.rng import Stream, new_stream
 from bursar.policies import Policy, kernels
 from bursar.policies.base import Scale
-from bursar.simulation import greedy_loop, lazy_loop, plain_loop, thompson_loop
+from bursar.simulation import lazy_loop, plain_loop, thompson_loop
 from bursar.simulation.lazy_loop import new_tree
 from bursar.simulation.nonstationary_loop import Source
 from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, Finish, Play
@@ -164,12 +164,18 @@ def make_loop(policy: Policy, name: str, arms: int) -> tuple[Any, tuple[Any, ...
 
 @cache
 def _kernel(cls: Any, loop: str) -> Any:
-    if loop == "lazy":
-        return _lazy(cls)
     if loop == "greedy":
-        return specialize(greedy_loop.play, cls.name)
+        return specialize(lazy_loop.play_greedy, cls.name)
     if loop == "thompson":
         return specialize(thompson_loop.play, cls.name)
+    if loop == "lazy":
+        moments = {"ddof": float(cls.ddof), "uses_variance": cls.uses_variance}
+        evaluate = specialize(lazy_loop.evaluate, cls.name, index=cls.index, **moments)
+        worst = cls.worst or specialize(lazy_loop.worst, cls.name, index=cls.index)
+        parts = {"evaluate": evaluate, "clock": cls.clock}
+        parts["certify"] = specialize(lazy_loop.certify, cls.name, **parts)
+        parts["decide"] = specialize(lazy_loop.decide, cls.name, **parts)
+        return specialize(lazy_loop.play, cls.name, worst=worst, **parts, **moments)
     own = {"uses_variance": cls.uses_variance, "trials": cls.trials, "has_memory": True}
     if loop == "cached":
         own |= {"choose": cls.choose_cached, "update_memory": cls.update_cache}
@@ -178,14 +184,3 @@ def _kernel(cls: Any, loop: str) -> Any:
     own |= {name: found[name] for name in ("choose", "update_memory")}
     own["has_memory"] = cls.update_memory is not None
     return specialize(plain_loop.play, cls.name, **own)
-
-
-def _lazy(cls: Any) -> Any:
-    name, clock = cls.name, cls.clock
-    moments = {"ddof": float(cls.ddof), "uses_variance": cls.uses_variance}
-    evaluate = specialize(lazy_loop.evaluate, name, index=cls.index, **moments)
-    worst = cls.worst or specialize(lazy_loop.worst, name, index=cls.index)
-    parts = {"evaluate": evaluate, "clock": clock}
-    parts["certify"] = specialize(lazy_loop.certify, name, **parts)
-    parts["decide"] = specialize(lazy_loop.decide, name, **parts)
-    return specialize(lazy_loop.play, name, worst=worst, **parts, **moments)

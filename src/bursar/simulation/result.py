@@ -1,11 +1,10 @@
 """What is to be played, checked once, and the result: a table, its summary, and its figure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -52,9 +51,7 @@ class Plan:
 
     def cells(self) -> Iterator[tuple[int, int]]:
         """Yield (setting, repetition) of each cell, in the order of the result."""
-        for which in range(len(self.settings)):
-            for repetition in range(self.repetitions):
-                yield which, repetition
+        return product(range(len(self.settings)), range(self.repetitions))
 
 
 def plan(
@@ -131,7 +128,7 @@ class Result:
     repetitions: int
 
     @classmethod
-    def of(cls, plan: Plan, cells: Sequence[CellGames]) -> Result:
+    def of(cls, plan: Plan, cells: Sequence[CellGames]) -> Self:
         """Put the cells of a plan in order; some may be missing if it was interrupted."""
         slugs = tuple(map(str, plan.policies))
         names: dict[str, int] = {}

@@ -4,8 +4,6 @@ A match is one problem of one repetition: several policies play it one after the
 same outcomes.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -130,6 +128,15 @@ def map_in_threads(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+class MatchResult(NamedTuple):
+    """One game of a match: plays, spend and regret at each share, or why there are none."""
+
+    checkpoints: Floats
+    seconds: float  # of this thread, without the drawing of outcomes
+    drawing: float
+    error: Exception | None = None
+
+
 def play_problems(
     todo: Plan, which: int, repetition: int, policies: Sequence[Policy] | None = None
 ) -> Iterator[tuple[str, float, Iterator[MatchResult]]]:
@@ -163,15 +170,6 @@ def _play_cell(todo: Plan, which: int, repetition: int) -> CellGames:
                 raise played.error
             cell.games[slug].append(played.checkpoints)
     return cell
-
-
-class MatchResult(NamedTuple):
-    """One game of a match: plays, spend and regret at each share, or why there are none."""
-
-    checkpoints: Floats
-    seconds: float  # of this thread, without the drawing of outcomes
-    drawing: float
-    error: Exception | None = None
 
 
 def match(

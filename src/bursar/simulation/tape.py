@@ -63,7 +63,9 @@ class Tape:
 
     def close(self) -> None:
         """Give the memory back, for the next tape of this thread; this one is at its end."""
-        reuse_block(self._block)
+        kept: Floats | None = getattr(_own, "block", None)
+        if self._block.nbytes <= REUSED and (kept is None or self._block.size > kept.size):
+            _own.block = self._block
         self._block = self.rows = self.spans = np.empty((0, 0))
 
     def _table(self, flat: Floats, columns: int) -> Floats:
@@ -192,10 +194,3 @@ def take_block(size: int) -> Floats:
         _own.block = None
         return kept
     return np.empty(size)
-
-
-def reuse_block(used: Floats) -> None:
-    """Keep a block for the next tape, if it is larger than the kept one and not too large."""
-    kept: Floats | None = getattr(_own, "block", None)
-    if used.nbytes <= REUSED and (kept is None or used.size > kept.size):
-        _own.block = used

@@ -7,7 +7,7 @@ Heyden, Arzamasov, Fouché & Böhm (2024). Budgeted Multi-Armed Bandits with Asy
 Intervals. KDD '24. https://arxiv.org/abs/2306.07071
 """
 
-from bursar.theory.confidence import alpha, alpha_exact, asymmetry, z_from_alpha, z_rho
+from bursar.theory.intervals import alpha, alpha_exact, asymmetry, z_from_alpha, z_rho
 from bursar.theory.plays import gaps, n_star, proportional_gaps, suboptimal_plays, xi, xi_upper
 from bursar.theory.regret import (
     excess_plays,

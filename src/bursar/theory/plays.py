@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from bursar.arrays import Floats, broadcast, check_arms, check_array, map_elements, unwrap_scalar
 from bursar.errors import InvalidInput
-from bursar.theory.confidence import check_rho, level
+from bursar.theory.intervals import check_rho, level
 
 
 def ratios(mu_r: Floats, mu_c: Floats) -> list[Fraction]:

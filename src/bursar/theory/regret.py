@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from bursar.arrays import Floats, broadcast, check_arms, check_array, map_elements, unwrap_scalar
 from bursar.errors import InvalidInput
 from bursar.jit.divergence import ball_level
-from bursar.theory.confidence import check_rho
+from bursar.theory.intervals import check_rho
 from bursar.theory.plays import gaps, integrate, nearest, ratios, suboptimal_plays
 
 _DIRECT = 2**16  # terms added one by one; from there on Euler-Maclaurin's g''' is below 1e-15

@@ -10,9 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from bursar.arrays import Floats
 from bursar.formatting import format_number, join_words, pluralize
-from bursar.paper.analysis.compare import FEWEST, compare
+from bursar.paper.analysis.compare import FEWEST, LEVEL, compare, holm
 from bursar.paper.analysis.games import final_regret, rows_of
-from bursar.paper.analysis.permutation import LEVEL, holm
 from bursar.paper.labels import format_sentence_label
 from bursar.settings.ad_export import AdExportSetting
 from bursar.simulation.result import Result
@@ -38,9 +37,11 @@ def advise(
     if played is None:
         return ["No simulated run was completed, so there is nothing to advise yet."]
     facts = _measure(settings, played, budget)
+    number = f"{budget:,.2f}".removesuffix(".00")
+    worded = f"{number} {currency}".strip() if currency.isalpha() else f"{currency}{number}"
     text = _template().render(
         facts,
-        budget=_format_budget(budget, currency),
+        budget=worded,
         money=currency or "unit of money",
         unit=settings[0].unit,
         trial=settings[0].trial,
@@ -206,8 +207,3 @@ def _template() -> Template:
         "in_group": lambda look, field: f"{getattr(look, field)!r} in {look.setting}",
     }
     return environment.get_template("ad_advice.jinja")
-
-
-def _format_budget(value: float, currency: str) -> str:
-    number = f"{value:,.2f}".removesuffix(".00")
-    return f"{number} {currency}".strip() if currency.isalpha() else f"{currency}{number}"

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from bursar.arrays import Floats
 from bursar.errors import BursarError, InvalidInput
 from bursar.paper.analysis import games
-from bursar.paper.analysis.compare import FEWEST
-from bursar.paper.analysis.permutation import bootstrap_interval, bootstrap_weights
+from bursar.paper.analysis.compare import FEWEST, bootstrap_interval, bootstrap_weights
 from bursar.policies import policy as policy_of
 from bursar.problems import Bernoulli, Problem
 from bursar.settings import setting as setting_of
@@ -163,7 +162,9 @@ def least_regret(
             prize, problems = _problems(setting, int(number), settings, data)
         except BursarError:  # a name that no table knows, or ads that are not there
             return None
-        optima = _optima(result, here[result.repetition[here] == number])
+        rows = here[result.repetition[here] == number]
+        _, first = np.unique(result.problem[rows], return_index=True)
+        optima = result.optimum[rows[np.sort(first)]]  # in the order of the problems' games
         # a class derived from Bernoulli may draw in another way
         if len(problems) != optima.size or any(type(one) is not Bernoulli for one in problems):
             return None
@@ -184,12 +185,6 @@ def _problems(
     if isinstance(setting, Problem):
         return 1.0, [setting]
     return setting.prize, setting.problems(repetition, data)
-
-
-def _optima(result: Result, rows: Any) -> Floats:
-    """Return what the best arm would have earned on each problem, in the order of its games."""
-    _, first = np.unique(result.problem[rows], return_index=True)
-    return np.asarray(result.optimum[rows[np.sort(first)]])
 
 
 def _lower_bound(problem: Problem, optimum: float, shares: Floats) -> Floats:

@@ -24,11 +24,18 @@ from bursar.arrays import Floats
 from bursar.errors import InvalidInput
 from bursar.formatting import join_words
 from bursar.paper.analysis import games
-from bursar.paper.analysis.compare import FEWEST, Comparison, compare
+from bursar.paper.analysis.compare import (
+    FEWEST,
+    LEVEL,
+    Comparison,
+    clear_sign,
+    compare,
+    holm,
+    load_published,
+    measure_dominance,
+)
 from bursar.paper.analysis.coverage import measure_coverage
-from bursar.paper.analysis.dominance import load_published, measure_dominance
 from bursar.paper.analysis.growth import Growth, decades, measure_growth
-from bursar.paper.analysis.permutation import LEVEL, clear_sign, holm
 from bursar.paper.labels import format_short_label
 from bursar.settings import facebook
 from bursar.simulation.result import Result
@@ -104,14 +111,10 @@ class Evidence:
     def __init__(self, result: Result, data: str | PathLike[str] | None = None) -> None:
         self.result = result
         self._data = data
-        self._has: Callable[..., bool] = cache(partial(games.has_games, result))
+        self.has: Callable[..., bool] = cache(partial(games.has_games, result))
         self.compare: Callable[..., Comparison] = cache(partial(compare, result))
         self.failed_share: Callable[..., float] = cache(partial(games.failed_share, result))
         self.growth: Callable[..., Growth] = cache(partial(measure_growth, result))
-
-    def has(self, setting: str, *policies: str) -> bool:
-        """Whether all of these policies have played the setting."""
-        return all(self._has(setting, policy) for policy in policies)
 
     def list_missing(self, wanted: Iterable[tuple[str, str]]) -> str:
         """Return a sentence on the settings, policies, or pairs of them, that were not played."""
@@ -419,13 +422,11 @@ def _judge_bend(
     return Judgement(numbers, all_of(findings), why + missing)
 
 
-def _is_convex(low: float, high: float) -> str:
-    return FOR if low > 0.0 else AGAINST if high <= _NEARLY else OPEN
-
-
 logarithmic = partial(_judge_bend, rule=partial(_place, margin=_NEARLY))
 straight = partial(_judge_bend, rule=partial(_place, margin=_NEARLY, two_sided=True))
-convex = partial(_judge_bend, rule=_is_convex)
+convex = partial(
+    _judge_bend, rule=lambda low, high: FOR if low > 0.0 else AGAINST if high <= _NEARLY else OPEN
+)
 
 
 # orders over all settings

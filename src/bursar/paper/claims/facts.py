@@ -7,8 +7,8 @@ import numpy as np
 from scipy.stats import binomtest
 
 from bursar.arrays import Floats
+from bursar.paper.analysis.compare import holm
 from bursar.paper.analysis.coverage import example_2
-from bursar.paper.analysis.permutation import holm
 from bursar.paper.claims import criteria
 from bursar.paper.claims.criteria import AGAINST, FOR, OPEN, Evidence, Judgement, all_of
 from bursar.settings.facebook import Ads

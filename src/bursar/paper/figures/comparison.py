@@ -14,7 +14,7 @@ from bursar.estimate import Estimate
 from bursar.formatting import format_percent
 from bursar.paper import labels
 from bursar.paper.analysis import games, shares
-from bursar.paper.analysis.dominance import Dominance, load_published, measure_dominance
+from bursar.paper.analysis.compare import Dominance, load_published, measure_dominance
 from bursar.paper.figures import style
 from bursar.problems import Nonstationary
 from bursar.settings import setting as setting_of

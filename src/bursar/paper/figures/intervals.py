@@ -37,7 +37,9 @@ def draw_coverage(rows: Sequence[Row], level: float = 0.01) -> Figure:
     figure = Figure(figsize=(style.WIDTH, 0.56 * len(names) + 1.5), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for row in rows:
-        at = names.index(row["bound"]) + _BAND * _offset(row, sizes)
+        # within the row of its bound a sample size lies from -1/2 to 1/2
+        offset = sizes.index(row["samples"]) / (len(sizes) - 1) - 0.5 if len(sizes) > 1 else 0.0
+        at = names.index(row["bound"]) + _BAND * offset
         _draw_mark(left, row["violations"], at, row, sizes)
         if row["tightness_median"] is not None:
             _draw_mark(right, row["tightness_median"] - 1.0, at, row, sizes)
@@ -52,11 +54,6 @@ def draw_coverage(rows: Sequence[Row], level: float = 0.01) -> Figure:
     left.set_ylim(len(names) - 0.45, -0.55)
     _add_sizes(figure, sizes)
     return figure
-
-
-def _offset(row: Row, sizes: list[int]) -> float:
-    """Return where in its row a sample size lies, from -1/2 to 1/2."""
-    return sizes.index(row["samples"]) / (len(sizes) - 1) - 0.5 if len(sizes) > 1 else 0.0
 
 
 def _draw_mark(panel: Any, value: float, at: float, row: Row, sizes: list[int]) -> None:
@@ -168,7 +165,8 @@ def draw_density(campaign: Bernoulli) -> Figure:
     """Draw the arms of a campaign as dots over a density of their means, and the best arm."""
     figure = Figure(figsize=(5.6, 4.4), layout="constrained")
     panel = figure.subplots()
-    if _has_density(campaign):
+    # two arms, or arms on a line, have no density
+    if campaign.arms > 2 and np.linalg.matrix_rank(np.cov(campaign.cost, campaign.reward)) == 2:
         line, height = estimate_density(campaign)
         shades = panel.contourf(line, line, height, levels=9, cmap="Blues")
         bar = figure.colorbar(shades, ax=panel, label="density of arms", format="%.2g")
@@ -195,10 +193,3 @@ def _mark_best(panel: Any, campaign: Bernoulli) -> None:
         "best arm", point, xytext=(0, -9 if below else 9), textcoords="offset points",
         ha="center", va="top" if below else "bottom", color=style.ACCENT, weight="bold",
     )  # fmt: skip
-
-
-def _has_density(campaign: Bernoulli) -> bool:
-    """Whether the means span a plane; two arms, or arms on a line, have no density."""
-    if campaign.arms < 3:
-        return False
-    return bool(np.linalg.matrix_rank(np.cov(campaign.cost, campaign.reward)) == 2)
