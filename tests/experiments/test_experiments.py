@@ -19,6 +19,7 @@ from bursar.experiments import (
     load_experiment,
     read_experiment,
     run,
+    toml,
 )
 from bursar.experiments.cells import CellStore, code_digest, read_statements
 from bursar.experiments.runner import DRAWING, make_thread_engine, plan_run
@@ -484,6 +485,24 @@ def test_a_policy_file_joins_the_policies_and_its_content_is_in_the_key(tmp_path
     assert len(plan_run(ours, CellStore(tmp_path)).missing) == 0
     assert len(plan_run(changed, CellStore(tmp_path)).missing) == 1
     assert what.plan.policies == (mine,)
+
+
+def test_a_policy_file_that_other_processes_import_is_not_written_again(tmp_path, monkeypatch):
+    """A reader would find it empty for a moment, and cached machine code would be discarded."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code = read_code([EXAMPLE])
+
+    def load():
+        toml._import_module.cache_clear()  # as in another process
+        load_policies(["optimist"], code)
+        (path,) = tmp_path.glob("bursar-policies-*/my_policy.py")
+        return path, path.stat()
+
+    path, before = load()
+    assert load()[1] == before
+    path.write_text("")  # by a version that wrote in place, and was killed
+    load()
+    assert path.read_bytes() == code[0][1]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from typing import Any
 
 from bursar.errors import BursarError, InvalidInput, MissingData, suggest
 from bursar.experiments.cells import FINE_SHARES, Experiment, experiment
+from bursar.files import replace_file
 from bursar.policies import POLICIES, Policy
 from bursar.policies.slug import parse
 from bursar.problems import Bernoulli, Beta, GeneralizedBernoulli, Problem
@@ -315,8 +316,9 @@ def _import_module(name: str, content: bytes) -> ModuleType:
     """Import a file once per process, from its own folder so that machine code can be cached."""
     digest = hashlib.sha256(content).hexdigest()[:16]
     path = Path(tempfile.gettempdir()) / f"bursar-policies-{digest}" / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(content)
+    if not path.is_file() or path.read_bytes() != content:
+        with replace_file(path) as new:  # other processes may import the file at the same time
+            new.write_bytes(content)
     unique_name = f"bursar_own_{path.stem}_{digest}"
     spec = importlib.util.spec_from_file_location(unique_name, path)
     if spec is None or spec.loader is None:
