@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import multiprocessing
 import os
@@ -647,6 +648,19 @@ def test_the_lock_goes_to_the_process_that_waits(path):
     assert order == ["second", "first"]
     first.close()
     second.close()
+
+
+def test_a_lock_that_fails_leaves_the_store_free(store, monkeypatch):
+    def fail(file: int, operation: int) -> None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", fail)
+        for _ in range(2):  # the second would wait for the first if that still had the lock
+            with pytest.raises(StorageUnavailable, match="Bad file descriptor"):
+                store.ping()
+            assert not store._writing.locked()
+    store.ping()
 
 
 def test_a_writer_has_ended_after_its_block(store):

@@ -70,6 +70,7 @@ class FairLock:
         """Close the files; they are not deleted, since other processes may be waiting for them."""
         while self._files:
             os.close(self._files.pop())
+        self._turn = self._lock = -1
 
     def _wait(self, file: int, until: float) -> None:
         for attempt in count():

@@ -209,17 +209,20 @@ class SQLiteStore(SQLStore):
             self._lock.acquire()
             return self._prepare_writer()
         except BaseException as error:
-            self.release()
+            with contextlib.suppress(OSError):  # the first error tells more
+                self.release()
             if isinstance(error, apsw.Error | OSError):
                 raise sqlite_error(self.path, error) from error
             raise
 
     def release(self) -> None:
         """Let other threads and processes have the file."""
-        if self._lock is not None:
-            self._lock.release()
-        self._owner = 0
-        self._writing.release()
+        try:
+            if self._lock is not None:
+                self._lock.release()
+        finally:
+            self._owner = 0
+            self._writing.release()
 
     def read_rows(self, statement: str, *values: Any) -> list[Row]:
         """Return the rows of a statement from the connection that reads, in a short transaction."""
