@@ -14,7 +14,9 @@ import pytest
 from hand_clock import folded, live_state
 from store_contract import verify
 
-from bursar.campaign import Campaign
+from bursar.campaign import Campaign, Decision
+from bursar.campaign.commands import ask_command
+from bursar.campaign.committer import DeadlinePassed, PendingCommand
 from bursar.campaign.events import CHANGED
 from bursar.campaign.state import encode_snapshot
 from bursar.errors import (
@@ -148,6 +150,24 @@ def test_what_was_answered_is_in_the_log_and_what_failed_is_not(tmp_path: Path) 
     assert campaign.held == len(granted)
     assert not campaign.ask(id=min(refused)).replayed  # it never happened
     assert encode_snapshot(folded(campaign)) == encode_snapshot(live_state(campaign))
+
+
+def test_a_call_is_done_only_once_it_has_its_result() -> None:
+    seen: list[Any] = []
+
+    class Watched(PendingCommand):
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "done":
+                seen.append(self.result)
+            super().__setattr__(name, value)
+
+    campaign = Campaign("c", "50", {"x": "1"})
+    late = Watched(ask_command(), deadline=0.0)
+    campaign.committer._commit([Watched(ask_command()), late])
+    decision, error = seen  # so Ctrl-C cannot give one call the result of another
+    assert isinstance(decision, Decision)
+    assert isinstance(error, DeadlinePassed)
+    assert campaign.open == 1
 
 
 def test_only_so_much_is_granted_to_all_threads_together(store: Store) -> None:

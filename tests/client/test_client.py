@@ -213,9 +213,13 @@ def test_the_key_is_shown_to_the_service_only():
     "options",
     [{"url": "bursar.test"}, {"timeout": 0}, {"key": "a\nb"}, {"key": ""}, {"spool": "/"}],
 )
-def test_a_client_that_cannot_work_is_refused_at_once(options):
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_client_that_cannot_work_is_refused_at_once(options, kind, monkeypatch):
+    opened = []
+    monkeypatch.setattr(kind, "_runner_type", lambda *_: opened.append(1))
     with pytest.raises(errors.InvalidInput):
-        Client(**({"url": URL} | options))
+        kind(**({"url": URL} | options))
+    assert not opened  # nobody could close its connections
 
 
 def test_without_its_library_the_client_says_what_to_install():

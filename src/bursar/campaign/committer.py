@@ -214,9 +214,14 @@ class Committer:
 
     def _commit(self, batch: list[PendingCommand]) -> None:
         """Run commands of the queue and commit their events; only with the lock."""
-        start, results = time.monotonic(), []
-        live = [one for one in batch if one.deadline is None or one.deadline > start]
-        late = DeadlinePassed("the call was still queued at its deadline; it was not run")
+        start = time.monotonic()
+        late = "the call was still queued at its deadline; it was not run"
+        live, results = [], []
+        for one in batch:
+            if one.deadline is None or one.deadline > start:
+                live.append(one)
+            else:
+                one.result = DeadlinePassed(late)
         try:
             if live:
                 results = self._run([one.command for one in live])
@@ -224,10 +229,10 @@ class Committer:
             results = [self._failure(error)] * len(live)
             raise
         finally:
-            for one in batch:
-                one.result, one.done = late, True
             for one, result in zip(live, results, strict=True):
                 one.result = result
+            for one in batch:  # only now: whoever waits reads the result of what is done
+                one.done = True
             _notify(self.name, batch, len(live), time.monotonic() - start)
 
     def _run(self, commands: Sequence[Command[Any]]) -> list[Any]:

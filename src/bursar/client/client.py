@@ -75,8 +75,8 @@ class ServiceVerbs(Generic[HTTP, C]):
         transport: HTTP | None = None,
     ) -> None:
         retry = retry or Retry()
-        self.runner = self._runner_type(transport, retry.sleep)
-        self._transport = Transport(self.runner, url, key, timeout, retry, spool)
+        self._transport = Transport(url, key, timeout, retry, spool)  # first, as it may refuse
+        self.runner = self._transport.runner = self._runner_type(transport, retry.sleep)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._transport.address!r})"  # without the key

@@ -216,7 +216,6 @@ class Transport:
 
     def __init__(
         self,
-        runner: Any,
         url: str,
         key: str | None,
         timeout: float,
@@ -226,7 +225,7 @@ class Transport:
         if not isinstance(url, str) or not url.startswith(("http://", "https://")):
             shown = hide_password(url) if isinstance(url, str) else url
             raise InvalidInput(f"url must start with 'http://' or 'https://', got {shown!r}")
-        self.runner = runner
+        self.runner: Any = None  # until the client sets it
         self.url = url.rstrip("/")
         self.address = hide_password(self.url)  # for messages
         self.timeout = check_positive("timeout", timeout, "10 is the default")
