@@ -8,14 +8,21 @@ from typing import Any, Unpack, overload
 
 from bursar import errors
 from bursar.campaign import commands
-from bursar.campaign import decision as decisions
 from bursar.campaign import events as kinds
 from bursar.campaign.ask_options import AskKeywords, make_ask_options
 from bursar.campaign.audit import Verification, save_verification, verify_campaign
 from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
 from bursar.campaign.config import DEFAULT_POLICY, Config
 from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
-from bursar.campaign.decision import Decision, DecisionBlock, Grant, TokenSigner
+from bursar.campaign.decision import (
+    Decision,
+    DecisionBlock,
+    Grant,
+    Playable,
+    TokenSigner,
+    check_outcome_names,
+    html_table,
+)
 from bursar.campaign.explanation import Explanation, explain_decision
 from bursar.campaign.forecast import Forecast, ForecastModel, make_forecast, read_recent_events
 from bursar.campaign.state import State, encode_snapshot
@@ -28,7 +35,7 @@ from bursar.money import Amount, Coin, Rounding
 from bursar.validation import check_text
 
 
-class Campaign(decisions.Playable):
+class Campaign(Playable):
     """A budget, arms and a policy: ask which arm to play, then tell what it cost and earned.
 
     Parameters
@@ -114,7 +121,7 @@ class Campaign(decisions.Playable):
 
     def _repr_html_(self) -> str:
         state, amount = self._state, self.coin.format
-        return decisions.html_table({
+        return html_table({
             "campaign": self.name, "state": state.state, "budget": amount(state.budget),
             "spent": amount(state.spent), "held": amount(state.held),
             "available": amount(state.available), "policy": self.config.policy,
@@ -229,7 +236,7 @@ class Campaign(decisions.Playable):
         return self.execute_batch([self._tell_command(one) for one in outcomes])
 
     def _tell_command(self, outcome: Mapping[str, Any]) -> Command[Decision]:
-        decisions.check_outcome_names(outcome)
+        check_outcome_names(outcome)
         given = dict(outcome)
         token = given.pop("token", None)
         grant = None if token is None else self._open_token(given["decision"], token)

@@ -6,7 +6,6 @@ time; the service commits many of them together.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import asdict
@@ -68,8 +67,11 @@ def ask_batch_command(n: int, options: AskOptions = ANY, *, id: str) -> Command[
     def command(transaction: Transaction) -> list[Decision]:
         holds.check_unused(transaction, id)
         prints = numbered.fingerprint, options.fingerprint  # earlier versions did not record n
-        found = (holds.find_granted(transaction, key, *prints) for key in keys)
-        granted = dict(zip(keys, takewhile(bool, found), strict=False))
+        granted: dict[str, DecisionRecord] = {}
+        for key in keys:
+            if (record := holds.find_granted(transaction, key, *prints)) is None:
+                break
+            granted[key] = record
         return _ask_each(transaction, granted or keys, numbered, granted)
 
     return command

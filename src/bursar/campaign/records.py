@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from msgspec import Struct, field
-from msgspec.structs import asdict
 
 from bursar.campaign import events as kinds
 from bursar.campaign.decision import to_datetime
@@ -199,8 +198,15 @@ class ArmChange:
 
 def changes_of(arm: Arm) -> tuple[ArmChange, ...]:
     """Return the newest change of an arm's cost and of its reward, the latest one first."""
-    newest_first = sorted(map(asdict, arm.changed.values()), key=lambda one: -one["seq"])
     return tuple(
-        ArmChange(outcomes=one.pop("newer"), at=to_datetime(one.pop("ts")), **one)
-        for one in newest_first
+        ArmChange(
+            what=one.what,
+            before=one.before,
+            after=one.after,
+            outcomes=one.newer,
+            at=to_datetime(one.ts),
+            seq=one.seq,
+            reset=one.reset,
+        )
+        for one in sorted(arm.changed.values(), key=lambda one: -one.seq)
     )

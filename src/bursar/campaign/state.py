@@ -168,9 +168,9 @@ class State:
     def _take_outcome(self, event: Event, body: dict[str, Any]) -> None:
         """Book a report, a correction or a default: sums first, then the record, then learning.
 
-        What is learned from needs a cost and a reward; a complete decision leaves the memory. The
-        tests for changes see reports only: a default comes late, and would look like a change for
-        the worse.
+        A decision is learned from once its cost and its reward are known; a complete one leaves
+        the memory. The tests for changes see reports only: a correction is no news, and a default
+        comes late and would look like a change for the worse.
         """
         record = self.decisions.get(event.decision)
         if record is None:  # it has left the memory, so the event has it

@@ -44,7 +44,7 @@ class Runner:
         except StopIteration as end:
             found: T = end.value
             return found
-        raise AssertionError("a script that awaits something else")
+        raise AssertionError("a script awaited something other than its runner")
 
     def close(self) -> None:
         """Close all connections."""

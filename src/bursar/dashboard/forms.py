@@ -246,7 +246,7 @@ CHANGES: dict[str, render.Handler] = {
 
 
 async def show_budget(page: Page, form: Form | None = None, status_code: int = 200) -> Response:
-    """Show the form, with a preview of the amount in it, or in the query if it was not sent."""
+    """Show the form as it was sent, or with the amount of the query, and preview that amount."""
     form = form or Form({"budget": page.query.get("budget", "").strip()})
     campaign = await page.service.find_campaign(page.name)
     status, arms = await page.run(lambda: (campaign.status(), campaign.arms()))

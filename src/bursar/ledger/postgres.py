@@ -327,7 +327,7 @@ class PostgresStore(sql.SQLStore):
                 self.put_back(connection)
                 if not isinstance(error, psycopg.Error):
                     raise
-                # is the server gone, as far as its client can tell?
+                # as far as a client can tell, the server is gone
                 lost = error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
                 if attempt == 2 or not lost:
                     raise postgres_error(self.location, error) from error

@@ -174,9 +174,10 @@ class SQLStore(store.Store):
 
     def _find_campaign(self, name: str) -> tuple[int, int]:
         """Return the id of a campaign, and the number of its newest event."""
-        for id, seq in self.read_rows(_ID, name):
-            return id, seq
-        raise store.unknown_campaign(name, self.location)
+        rows = self.read_rows(_ID, name)
+        if not rows:
+            raise store.unknown_campaign(name, self.location)
+        return rows[0]
 
     def campaign_rows(self) -> list[store.CampaignRow]:
         return sorted(store.CampaignRow(*row) for row in self.read_rows(_ROWS))
@@ -230,8 +231,8 @@ class SQLWriter(store.LogWriter, Generic[C]):
     _campaign: int  # its id
     _connection: C | None = None  # while the transaction is open
 
-    def __init__(self, store: SQLStore, name: str) -> None:
-        self._store: Any = store
+    def __init__(self, owner: SQLStore, name: str) -> None:
+        self._store: Any = owner
         self._name = name
 
     def _require_connection(self) -> C:

@@ -65,7 +65,8 @@ class Operation:
     scope: str | None  # that a key needs; None if no key is needed
     gives: Mapping[int, Any]  # types of responses by status; a media type if they are not JSON
     takes: Any = None  # struct of the body (POST, PATCH) or of the query (other methods)
-    codes: tuple[str, ...] = ()  # of its problems, in addition to those of all operations
+    # of its problems beside those of all operations; openapi.toml says which header each implies
+    codes: tuple[str, ...] = ()
     response_headers: tuple[str, ...] = ()
 
     @property

@@ -71,7 +71,7 @@ async def create_key(call: Call[schemas.NewKeyRequest]) -> BytesResponse:
 async def rotate_key(call: Call[schemas.RotationRequest]) -> BytesResponse:
     """Create a successor of a key; the old one expires after the grace period."""
     keys, run, id = call.service.keys, call.service.run_in_thread, call.request.path_params["key"]
-    await run(keys.get, id, call.key)  # or else refused
+    await run(keys.get, id, call.key)  # refuses a key with more rights than the caller's
     return _new_key_response(*await run(keys.rotate, id, call.given.grace, call.key.id))
 
 
@@ -82,7 +82,7 @@ async def revoke_key(call: Call[schemas.RevocationQuery]) -> BytesResponse:
     only = call.given.only == "true"
 
     def revoke() -> list[Key]:
-        keys.get(id, user)  # or else refused
+        keys.get(id, user)  # refuses a key with more rights than the caller's
         return keys.revoke_family(id, user.id, only=only, user=user)
 
     key, *others = await call.service.run_in_thread(revoke)
