@@ -45,20 +45,14 @@ def update_arm(arms: Arms, game: Game, k: int, reward: float, cost: float, strea
 
 
 @compiled
-def draw_ratio(stream: Stream, n: float, over: float, under: float, s: float = 0.0) -> float:
-    """Draw X/Y from the posteriors of hits in n trials, its density tilted by (X/Y)^s."""
-    a, b = posterior(n, over)
-    x = beta(stream, a + s, b)
-    a, b = posterior(n, under)
-    y = beta(stream, a - s, b)
-    return x / y if y > 0.0 else math.inf
-
-
-@compiled
 def choose(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:
     drawn = np.empty(arms.size)
     for k in range(arms.size):
-        drawn[k] = draw_ratio(stream, arms[k].n, arms[k].own_reward, arms[k].own_cost)
+        a, b = posterior(arms[k].n, arms[k].own_reward)
+        reward = beta(stream, a, b)
+        a, b = posterior(arms[k].n, arms[k].own_cost)
+        cost = beta(stream, a, b)
+        drawn[k] = reward / cost if cost > 0.0 else math.inf
     return argmax(drawn, game, stream)
 
 

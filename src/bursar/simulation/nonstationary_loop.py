@@ -73,7 +73,8 @@ def _play(
     ``totals`` holds the regret so far and the number of the moment between two calls.
     """
     s = game[0]
-    regret, moment = totals[0], int(totals[1])
+    regret, moment, next_level = totals[0], int(totals[1]), levels[s.level]
+    outcomes = streams[0]
     while not over(s):
         if choices.size > 0 and s.filled >= choices.size:
             totals[0], totals[1] = regret, moment
@@ -87,7 +88,8 @@ def _play(
             top = 0.0
             for j in range(tired.size):
                 top = max(top, rewards[moment, j] * tired[j] / costs[moment, j])
-        outcomes = streams[k if streams.shape[0] > 1 else 0]
+        if streams.shape[0] > 1:
+            outcomes = streams[k]
         reward = 1.0 if uniform(outcomes) < mean_reward else 0.0
         cost = 1.0 if uniform(outcomes) < mean_cost else 0.0
         update_arm(arms, game, k, reward, cost, stream)
@@ -98,11 +100,12 @@ def _play(
         if choices.size > 0:
             choices[s.filled] = k
         s.filled += 1
-        while s.spent >= levels[s.level]:
+        while s.spent >= next_level:
             checkpoints[s.level, 0] = s.plays
             checkpoints[s.level, 1] = s.spent
             checkpoints[s.level, 2] = regret
             s.level += 1
+            next_level = levels[s.level]
     totals[0], totals[1] = regret, moment
     return DONE
 

@@ -23,9 +23,19 @@ import numpy as np
 from bursar.arrays import Floats
 from bursar.jit.arms import Game
 from bursar.jit.compile import compiled
-from bursar.jit.rng import Stream, uniform
-from bursar.policies.bts import draw_ratio
+from bursar.jit.rng import Stream, beta, uniform
+from bursar.policies.bts import posterior
 from bursar.simulation.plain_loop import DONE, PAUSED, SHORT, over, record_checkpoints
+
+
+@compiled
+def draw_ratio(stream: Stream, n: float, over: float, under: float, s: float = 0.0) -> float:
+    """Draw X/Y from the posteriors of hits in n trials, its density tilted by (X/Y)^s."""
+    a, b = posterior(n, over)
+    x = beta(stream, a + s, b)
+    a, b = posterior(n, under)
+    y = beta(stream, a - s, b)
+    return x / y if y > 0.0 else math.inf
 
 
 @compiled
