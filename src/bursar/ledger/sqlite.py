@@ -9,7 +9,9 @@ SQLite library in the same process: POSIX drops the locks of both when one close
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import struct
 import threading
 import time
 from collections import Counter
@@ -38,6 +40,8 @@ _AFTER = (
 _OLD = 10.0  # seconds after which the log is copied into the file, full or not
 _NO_FILE = (0, 0)
 _WAL, _SHM = 0, 1
+_statx = getattr(ctypes.CDLL(None), "statx", None)  # of Linux
+_HERE, _NUMBER = -100, 0x100  # AT_FDCWD, STATX_INO
 _SAVE_SNAPSHOT = "INSERT OR REPLACE INTO snapshot VALUES(?, ?, ?, ?)"
 _DROP_SNAPSHOT = "DELETE FROM snapshot WHERE campaign = ? AND seq = ?"
 
@@ -394,12 +398,20 @@ class SQLiteStore(SQLStore):
 
 
 def _identify(path: str | Path) -> tuple[int, int]:
-    """Return device and number of a file, which stay when it is only renamed."""
+    """Return device and number of a file, which stay when it is only renamed.
+
+    ``os.stat`` reads the times as well. Linux (from 6.13) gives a file whose times were read a new
+    time at its next write, and a commit waits a third longer for the disk; statx can leave them.
+    """
+    found = ctypes.create_string_buffer(256)
+    if _statx is not None and _statx(_HERE, os.fsencode(path), 0, _NUMBER, found) == 0:
+        number, major, minor = struct.unpack_from("=32xQ96xII", found)
+        return os.makedev(major, minor), number
     try:
-        found = os.stat(path)  # noqa: PTH116  each writer pays for it
+        other = os.stat(path)  # noqa: PTH116  each writer pays for it
     except FileNotFoundError:
         return _NO_FILE
-    return found.st_dev, found.st_ino
+    return other.st_dev, other.st_ino
 
 
 class SQLiteWriter(SQLWriter[apsw.Connection]):
