@@ -231,7 +231,7 @@ class Committer:
         finally:
             for one, result in zip(live, results, strict=True):
                 one.result = result
-            for one in batch:  # only now: whoever waits reads the result of what is done
+            for one in batch:  # only now: a waiting thread reads the result of what is done
                 one.done = True
             _notify(self.name, batch, len(live), time.monotonic() - start)
 

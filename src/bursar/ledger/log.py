@@ -129,16 +129,18 @@ def unreadable_event(seq: int, reason: object) -> CorruptLedger:
 def chain_events(head: LogHead, events: Sequence[Event]) -> tuple[list[LoggedRow], LogHead]:
     """Return the rows of events that follow a head, and the new head; refuse other events."""
     rows = []
+    last, last_ts, last_hash = head  # a head for each event would take longer than its hash
     for event in events:
-        if event.seq != head.seq + 1 or event.ts <= head.ts:
+        seq, ts = event.seq, event.ts
+        if seq != last + 1 or ts <= last_ts:
             raise CorruptLedger(
-                f"event {event.seq} at {event.ts} does not follow event {head.seq} at {head.ts};"
+                f"event {seq} at {ts} does not follow event {last} at {last_ts};"
                 " nothing was written, load the campaign again"
             )
         body = encode_event_body(event.body)
-        head = LogHead(event.seq, event.ts, hash_event(head.hash, event, body))
-        rows.append((event.seq, event.ts, event.kind, event.decision, body.decode(), head.hash))
-    return rows, head
+        last, last_ts, last_hash = seq, ts, hash_event(last_hash, event, body)
+        rows.append((seq, ts, event.kind, event.decision, body.decode(), last_hash))
+    return rows, LogHead(last, last_ts, last_hash)
 
 
 def check_chain(
