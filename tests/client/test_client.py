@@ -219,7 +219,7 @@ def test_a_client_that_cannot_work_is_refused_at_once(options, kind, monkeypatch
     monkeypatch.setattr(kind, "_runner_type", lambda *_: opened.append(1))
     with pytest.raises(errors.InvalidInput):
         kind(**({"url": URL} | options))
-    assert not opened  # nobody could close its connections
+    assert not opened  # no caller could close its connections
 
 
 def test_without_its_library_the_client_says_what_to_install():
