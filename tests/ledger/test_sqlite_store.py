@@ -37,7 +37,7 @@ from bursar.errors import (
     StorageInUse,
     StorageUnavailable,
 )
-from bursar.ledger import MemoryStore, sqlite_file
+from bursar.ledger import MemoryStore, sqlite, sqlite_file
 from bursar.ledger.locks import (
     FairLock,
     check_location,
@@ -56,6 +56,12 @@ STEPS = 12  # transactions of the workload that is cut at every sync
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "spend.db"
+
+
+@pytest.fixture(autouse=True)
+def every_writer_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each writer look at its files, as if the last one had been a while ago."""
+    monkeypatch.setattr(sqlite, "_FRESH", -1.0)
 
 
 @pytest.fixture
@@ -742,6 +748,16 @@ def test_13_6_a_log_deleted_during_a_transaction_is_not_acknowledged(path, store
         write()
     assert store.names() == ["ads"]
     assert verify(store, "ads") == 2
+
+
+def test_a_log_deleted_right_after_a_commit_is_noticed_by_the_next_one(path, store, monkeypatch):
+    monkeypatch.setattr(sqlite, "_FRESH", 60.0)  # so the next writer does not look beforehand
+    create(store)
+    last = add(store, count=20)
+    Path(f"{path}-wal").unlink()
+    with pytest.raises(StorageUnavailable, match="this call was not acknowledged"):
+        add(store)
+    assert verify(store, "ads") == last + 1  # written before it was noticed, and saved
 
 
 def test_13_6_reads_notice_a_deleted_log_as_well(path, store):

@@ -17,6 +17,7 @@ _CANONICAL = msgspec.json.Encoder(order="deterministic")
 
 _RANDOM = random.Random()
 os.register_at_fork(after_in_child=_RANDOM.seed)  # else both would make the same ids
+_bits, _now = _RANDOM.getrandbits, time.time_ns
 
 
 def new_id() -> str:
@@ -24,7 +25,7 @@ def new_id() -> str:
 
     Time comes first, as in UUIDv7, so that neighbours in time are neighbours in an index.
     """
-    return f"{time.time_ns() // 1_000_000 << 80 | _RANDOM.getrandbits(80):032x}"
+    return f"{_now() // 1_000_000 << 80 | _bits(80):032x}"
 
 
 def check_new_id(given: str) -> str:

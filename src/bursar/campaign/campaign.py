@@ -9,7 +9,7 @@ from typing import Any, Unpack, overload
 from bursar import errors
 from bursar.campaign import commands
 from bursar.campaign import events as kinds
-from bursar.campaign.ask_options import AskKeywords, make_ask_options
+from bursar.campaign.ask_options import ANY, AskKeywords, make_ask_options
 from bursar.campaign.audit import Verification, save_verification, verify_campaign
 from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
 from bursar.campaign.config import DEFAULT_POLICY, Config
@@ -158,7 +158,9 @@ class Campaign(Playable):
         context : dict, optional
             What to record with the decision: plain data of at most 16 KiB.
         """
-        options = make_ask_options(among, exclude, context)
+        options = ANY
+        if among is not None or exclude is not None or context is not None:
+            options = make_ask_options(among, exclude, context)
         if n is None:
             return self.committer.execute(commands.ask_command(id, options))
         if id is not None:

@@ -102,7 +102,7 @@ class Committer:
             result = self._wait(PendingCommand(command))
         else:  # alone, so without what only a queue needs
             try:
-                (result,) = self._run((command,))
+                result = self._run((command,))[0]
             finally:
                 self._lock.release()
         if isinstance(result, Exception):
@@ -268,7 +268,7 @@ class Committer:
                 raise
             return [self._failure(error)] * len(commands)
         self.failed_commits = 0
-        if transaction.events and state.seq - self._snapshot_at >= SNAPSHOT_EVERY:
+        if state.seq - self._snapshot_at >= SNAPSHOT_EVERY and transaction.events:
             self._save_snapshot(state)
         return results
 

@@ -146,7 +146,6 @@ def _choose(state: State, allowed: list[int] | None) -> tuple[int, float | None,
     """Return an arm, its probability if known, and the policy's failure if it failed."""
     learner, seq, explore = state.learner, state.seq + 1, state.config.explore
     everyone = range(len(state.arms)) if allowed is None else allowed
-    draw, which = learner.uniform(seq) if explore > 0.0 else (1.0, 0.0)
     try:
         arm = learner.choose(allowed, seq)
         base = 1.0 if learner.has_index else learner.policy.choice_probability(len(everyone))
@@ -157,6 +156,7 @@ def _choose(state: State, allowed: list[int] | None) -> tuple[int, float | None,
         return arm, None, escape_surrogates(f"{type(error).__name__}: {error}"[:200])
     if explore == 0.0:
         return arm, base, None
+    draw, which = learner.uniform(seq)
     chosen = everyone[int(which * len(everyone))] if draw < explore else arm
     if base is None:
         return chosen, None, None

@@ -117,7 +117,7 @@ class DecisionRecord(Struct, gc=False):
     def apply_outcome(self, event: Event, reset: int) -> None:
         """Take a report, a correction or a default into account."""
         kind, body = event.kind, event.body
-        if kind == kinds.CORRECTED and self.learned > reset:
+        if self.learned > reset and kind == kinds.CORRECTED:
             self.learned = 0
         if "report" in body:
             self.reports[body["report"]] = body["print"]

@@ -121,9 +121,11 @@ class State:
 
     def summary(self, granted: bool) -> CampaignTotals:
         """Return the row that a store keeps beside the log."""
-        now = "active" if self.stored == "active" and self.all_fit() else self.state
+        budget, spent, held, now = self.budget, self.spent, self.held, self.stored
+        if not self._plain or self._dearest > budget - spent - held or now != "active":
+            now = self.state
         # once per commit: CampaignTotals(…) makes the same, three times as slowly
-        return tuple.__new__(CampaignTotals, (now, self.budget, self.spent, self.held, granted))
+        return tuple.__new__(CampaignTotals, (now, budget, spent, held, granted))
 
     @staticmethod
     def next_deadline(record: DecisionRecord) -> int:

@@ -15,8 +15,8 @@ from bursar.ledger import Event, LogWriter
 _MOST = 1000  # decisions whose deadlines one transaction looks at; the next one goes on
 
 
-class Transaction(Struct):
-    """What a command reads and writes."""
+class Transaction(Struct, gc=False):
+    """What a command reads and writes; it is in no cycle that would need the garbage collector."""
 
     state: State
     writer: LogWriter

@@ -215,12 +215,7 @@ class Transport:
     """The connection to a service, with the parameters of :class:`bursar.Client`."""
 
     def __init__(
-        self,
-        url: str,
-        key: str | None,
-        timeout: float,
-        retry: Retry,
-        spool: str | Path | None,
+        self, url: str, key: str | None, timeout: float, retry: Retry, spool: str | Path | None
     ) -> None:
         if not isinstance(url, str) or not url.startswith(("http://", "https://")):
             shown = hide_password(url) if isinstance(url, str) else url

@@ -235,8 +235,5 @@ def _environment() -> Environment:
         "utc": lambda us: datetime.fromtimestamp(us / 1e6, UTC),
     }
     environment.tests["infinite"] = math.isinf
-    environment.globals |= {
-        "bar_widths": bar_widths,
-        "make_axis": make_axis,
-    }
+    environment.globals |= {"bar_widths": bar_widths, "make_axis": make_axis}
     return environment

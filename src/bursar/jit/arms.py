@@ -63,18 +63,27 @@ def new_game(budget: float, ties: str = "random", careful: bool = False) -> Game
 
 
 @compiled
+def add_sums(
+    arms: Arms, game: Game, k: int, reward: float, cost: float, stream: Stream | None = None
+) -> None:
+    """Record one play of arm ``k``, without what only variances need."""
+    arm = arms[k]
+    arm.n += 1.0
+    arm.reward += reward
+    arm.cost += cost
+    game[0].plays += 1
+    game[0].spent += cost
+
+
+@compiled
 def add(arms: Arms, game: Game, k: int, reward: float, cost: float) -> None:
     """Record one play of arm ``k``: sums, and squared deviations by Welford's update."""
     arm = arms[k]
     before_reward = arm.reward / arm.n if arm.n > 0.0 else reward
     before_cost = arm.cost / arm.n if arm.n > 0.0 else cost
-    arm.n += 1.0
-    arm.reward += reward
-    arm.cost += cost
+    add_sums(arms, game, k, reward, cost)
     arm.reward_m2 += (reward - before_reward) * (reward - arm.reward / arm.n)
     arm.cost_m2 += (cost - before_cost) * (cost - arm.cost / arm.n)
-    game[0].plays += 1
-    game[0].spent += cost
 
 
 @compiled

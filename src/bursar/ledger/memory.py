@@ -112,7 +112,7 @@ class _Log:
         self._before = self.seq, self.totals, self._snapshots
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         if kind is not None:
             self.seq, self.totals, self._snapshots = self._before
             del self.events[self.seq :]

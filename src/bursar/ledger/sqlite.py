@@ -38,10 +38,12 @@ _AFTER = (
     "SELECT seq, ts, kind, decision, body FROM event WHERE campaign = ? AND seq > ? ORDER BY seq"
 )
 _OLD = 10.0  # seconds after which the log is copied into the file, full or not
+_FRESH = 0.00025  # seconds for which a check of the files holds: each costs a commit 2 to 3%
 _NO_FILE = (0, 0)
 _WAL, _SHM = 0, 1
 _statx = getattr(ctypes.CDLL(None), "statx", None)  # of Linux
 _HERE, _NUMBER = -100, 0x100  # AT_FDCWD, STATX_INO
+_STATX, _STATX_IDS = ctypes.c_char * 256, struct.Struct("=32xQ96xII")
 _SAVE_SNAPSHOT = "INSERT OR REPLACE INTO snapshot VALUES(?, ?, ?, ?)"
 _DROP_SNAPSHOT = "DELETE FROM snapshot WHERE campaign = ? AND seq = ?"
 
@@ -78,8 +80,10 @@ class SQLiteStore(SQLStore):
         self._writer: apsw.Connection | None = None
         self._reader: apsw.Connection | None = None
         self._file = _NO_FILE  # that they opened
-        self._beside = [f"{self.path}-wal", f"{self.path}-shm"]
-        self._opened: list[tuple[int, int]] | None = None  # of these files, while they are open
+        self._name = os.fspath(self.path)
+        self._beside = [os.fsencode(f"{self.path}-{one}") for one in ("wal", "shm")]
+        self._checked = 0.0  # when a commit found all files in place
+        self._opened: list[tuple[int, ...]] | None = None  # of these files, while they are open
         self._written = (0, 0)  # time of its last change, and size: changed by checkpoints only
         self._due = 0.0  # time of the next checkpoint
         self._data_version = -1  # of the file when the heads were read
@@ -172,6 +176,7 @@ class SQLiteStore(SQLStore):
             self._writer.execute("COMMIT")
             self._data_version = self._writer.data_version()
             self._check_files(commit=True)  # what went to a log without a name is not acknowledged
+            self._checked = time.monotonic()
         except BaseException as error:  # whether it was committed is on the disk
             raise self.fail(error) from error
 
@@ -187,7 +192,7 @@ class SQLiteStore(SQLStore):
         """Close the writing connection after an error; return the error to raise."""
         disconnect(self._writer)
         self._writer = None
-        self._failed = True
+        self._failed, self._checked = True, 0.0
         if self._reader is None:
             self._opened = None  # with no file open, other processes may delete those beside it
         return sqlite_error(self.path, error) if isinstance(error, apsw.Error | OSError) else error
@@ -284,11 +289,12 @@ class SQLiteStore(SQLStore):
             self._state = "forked"
 
     def _prepare_writer(self) -> apsw.Connection:
-        if self._file != _NO_FILE:
+        now = time.monotonic()
+        if self._file != _NO_FILE and now - self._checked > _FRESH:
             self._check_files()
         if self._writer is None:
             return self._open_writer()
-        if self._log.full or time.monotonic() >= self._due:
+        if self._log.full or now >= self._due:
             try:
                 self._checkpoint()
             except apsw.Error as error:
@@ -303,7 +309,8 @@ class SQLiteStore(SQLStore):
             sqlite_file.migrate(writer, lambda copy: sqlite_file.backup(writer, copy))
             # what a killed process wrote can be read before it is on the disk; this puts it there
             self._checkpoint(whole=self._failed)
-            self._file = _identify(self.path)
+            found = self.path.stat()
+            self._file = found.st_dev, found.st_ino
             self._opened = [_identify(one) for one in self._beside]
         except BaseException:
             disconnect(writer)
@@ -320,7 +327,7 @@ class SQLiteStore(SQLStore):
     def _check_file(self) -> os.stat_result:
         # what a transaction writes to a file without a name is lost; and the log at this path is
         # not that of the new file, so there is no going on with it
-        found = os.stat(self.path)  # noqa: PTH116  each writer pays for it
+        found = os.stat(self._name)  # noqa: PTH116  each writer pays for it
         if (found.st_dev, found.st_ino) != self._file:
             raise StorageUnavailable(
                 f"{self.location} was replaced by another file while in use; stop all programs that"
@@ -357,9 +364,10 @@ class SQLiteStore(SQLStore):
 
     def _save_lost_log(self, file_unchanged: bool) -> bool:
         """Copy a log that has lost its name into the file; return whether nothing is lost."""
-        log = Path(self._beside[_WAL])
-        if self._opened is not None and _identify(log) == self._opened[_WAL]:
+        wal = self._beside[_WAL]
+        if self._opened is not None and _identify(wal) == self._opened[_WAL]:
             return True  # only the -shm is lost, which is made again from the log
+        log = Path(os.fsdecode(wal))
         if self._writer is None or not file_unchanged or (log.exists() and log.stat().st_size):
             return False  # others went on without it
         try:
@@ -397,21 +405,20 @@ class SQLiteStore(SQLStore):
         self._lock = None
 
 
-def _identify(path: str | Path) -> tuple[int, int]:
-    """Return device and number of a file, which stay when it is only renamed.
+def _identify(path: bytes) -> tuple[int, ...]:
+    """Return number and device of a file, which stay when it is only renamed.
 
     ``os.stat`` reads the times as well. Linux (from 6.13) gives a file whose times were read a new
     time at its next write, and a commit waits a third longer for the disk; statx can leave them.
     """
-    found = ctypes.create_string_buffer(256)
-    if _statx is not None and _statx(_HERE, os.fsencode(path), 0, _NUMBER, found) == 0:
-        number, major, minor = struct.unpack_from("=32xQ96xII", found)
-        return os.makedev(major, minor), number
+    found = _STATX()
+    if _statx is not None and _statx(_HERE, path, 0, _NUMBER, found) == 0:
+        return _STATX_IDS.unpack_from(found)
     try:
         other = os.stat(path)  # noqa: PTH116  each writer pays for it
     except FileNotFoundError:
         return _NO_FILE
-    return other.st_dev, other.st_ino
+    return other.st_ino, os.major(other.st_dev), os.minor(other.st_dev)
 
 
 class SQLiteWriter(SQLWriter[apsw.Connection]):

@@ -61,8 +61,7 @@ class BGreedy(Policy):
 
     alpha: float = 1.0
 
-    name = "b-greedy"
-    title = "b-greedy"
+    name, title = "b-greedy", "b-greedy"
     year = 2017
     source = "Xia, Qin, Ding, Li, Zhang, Yu & Liu, Neurocomputing 2017"
     formula = "a random arm with probability min(1, alpha K / N), else the largest r / c"

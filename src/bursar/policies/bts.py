@@ -60,8 +60,7 @@ def choose(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> in
 class BTS(Policy):
     """Budgeted Thompson sampling; knows nothing and has no parameters."""
 
-    name = "bts"
-    title = "BTS"
+    name, title = "bts", "BTS"
     year = 2015
     source = "Xia, Li, Qin, Yu & Liu, IJCAI 2015"
     formula = "argmax of draws Beta(Sr + 1, n - Sr + 1) / Beta(Sc + 1, n - Sc + 1)"

@@ -48,8 +48,7 @@ class BudgetUCB(Policy):
     factor: float | None = None
     variant: str = "paper"
 
-    name = "budget-ucb"
-    title = "Budget-UCB"
+    name, title = "budget-ucb", "Budget-UCB"
     year = 2015
     source = "Xia, Ding, Zhang, Yu & Qin, ACML 2015"
     formula = "r/c + (e/c) (1 + min(r + e, 1) / max(c - e, min_cost)), e = sqrt(factor log(N) / n)"

@@ -71,8 +71,7 @@ class EpsFirst(Policy):
     eps: float = 0.1
     update_in_exploitation: bool = False
 
-    name = "eps-first"
-    title = "ε-first"
+    name, title = "eps-first", "ε-first"
     year = 2010
     source = "Tran-Thanh, Chapman, Munoz de Cote, Rogers & Jennings, AAAI 2010"
     formula = "round robin while spent < eps B, then the largest r / c that fits what is left"

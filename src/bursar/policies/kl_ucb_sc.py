@@ -33,8 +33,7 @@ class KLUCBSCPlus(Policy):
     plus: bool = True
     region: str = "ball"
 
-    name = "kl-ucb-sc-plus"
-    title = "KL-UCB-SC+"
+    name, title = "kl-ucb-sc-plus", "KL-UCB-SC+"
     year = 2017
     source = "Watanabe, Komiyama, Nakamura & Kudo, IEICE Trans. 2017"
     formula = "sup mu/tau with kl(r, mu) + kl(c, tau) <= log((N + 1) / n) / n"

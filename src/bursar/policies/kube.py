@@ -84,8 +84,7 @@ def choose(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> in
 class FractionalKUBE(Policy):
     """Fractional KUBE: the densest arm; knows nothing."""
 
-    name = "fractional-kube"
-    title = "fractional KUBE"
+    name, title = "fractional-kube", "fractional KUBE"
     year = 2012
     source = "Tran-Thanh, Chapman, Rogers & Jennings, AAAI 2012"
     formula = "(r + sqrt(2 log(N + 1) / n)) / c"
@@ -104,8 +103,7 @@ class FractionalKUBE(Policy):
 class KUBE(FractionalKUBE):
     """KUBE: a random arm of the densest packing of the rest of the budget."""
 
-    name = "kube"
-    title = "KUBE"
+    name, title = "kube", "KUBE"
     formula = (
         "arm k with probability m_k / sum m, m the greedy packing of the budget left by density\n"
         "(r + sqrt(2 log(N + 1) / n)) / c"

@@ -131,8 +131,7 @@ class MRCB(Policy):
     kappa: float = 2.0**-8
     set_size: int = 1
 
-    name = "mrcb"
-    title = "MRCB"
+    name, title = "mrcb", "MRCB"
     year = 2016
     source = "Xia, Qin, Ma, Yu & Liu, IJCAI 2016"
     formula = (

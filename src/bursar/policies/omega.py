@@ -84,8 +84,7 @@ class OmegaUCB(Policy):
 
     rho: float = 0.25
 
-    name = "omega-ucb"
-    title = "ω-UCB"
+    name, title = "omega-ucb", "ω-UCB"
     year = 2024
     source = "Heyden, Arzamasov, Fouché & Böhm, KDD 2024"
     formula = "upper(mean reward) / lower(mean cost), Theorem 1 with eta = 1, z² = 2 rho log(N + 1)"
@@ -125,8 +124,7 @@ class OmegaStarUCB(OmegaUCB):
     min_samples: int = 30
     eta_min: float = 0.0
 
-    name = "omega-star-ucb"
-    title = "ω*-UCB"
+    name, title = "omega-star-ucb", "ω*-UCB"
     formula = (
         "upper(mean reward) / lower(mean cost), Theorem 1 with z² = 2 rho log(N + 1) and\n"
         "eta = variance / ((high - mean)(mean - low)) once n >= min_samples, 1 before"

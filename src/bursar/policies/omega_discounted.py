@@ -156,8 +156,7 @@ class DiscountedOmegaUCB(OmegaUCB):
 
     gamma: float = 0.999
 
-    name = "d-omega-ucb"
-    title = "D-ω-UCB"
+    name, title = "d-omega-ucb", "D-ω-UCB"
     source = "bursar, after Heyden et al., KDD 2024, and Garivier & Moulines, ALT 2011"
     formula = (
         "upper(mean reward) / lower(mean cost), a play i plays ago with weight gamma^i,\n"
@@ -183,8 +182,7 @@ class DiscountedOmegaUCB(OmegaUCB):
 class DiscountedOmegaStarUCB(DiscountedOmegaUCB, OmegaStarUCB):
     """ω*-UCB with plays that fade by ``gamma`` at every play, for nonstationary problems."""
 
-    name = "d-omega-star-ucb"
-    title = "D-ω*-UCB"
+    name, title = "d-omega-star-ucb", "D-ω*-UCB"
     formula = (
         "upper(mean reward) / lower(mean cost), a play i plays ago with weight gamma^i,\n"
         "Theorem 1 with n the sum of an arm's weights, z² = 2 rho log(1 + sum of all n) and\n"

@@ -146,8 +146,7 @@ class SlidingOmegaUCB(OmegaUCB):
 
     window: int = 2000
 
-    name = "sw-omega-ucb"
-    title = "SW-ω-UCB"
+    name, title = "sw-omega-ucb", "SW-ω-UCB"
     source = "bursar, after Heyden et al., KDD 2024, and Garivier & Moulines, ALT 2011"
     formula = (
         "upper(mean reward) / lower(mean cost) over the last window plays, Theorem 1 with eta = 1,"
@@ -174,8 +173,7 @@ class SlidingOmegaUCB(OmegaUCB):
 class SlidingOmegaStarUCB(SlidingOmegaUCB, OmegaStarUCB):
     """ω*-UCB over the last ``window`` plays of all arms, for nonstationary problems."""
 
-    name = "sw-omega-star-ucb"
-    title = "SW-ω*-UCB"
+    name, title = "sw-omega-star-ucb", "SW-ω*-UCB"
     formula = (
         "upper(mean reward) / lower(mean cost) over the last window plays, Theorem 1 with\n"
         "z² = 2 rho log(min(N + 1, window)) and eta = variance / ((high - mean)(mean - low))\n"

@@ -84,8 +84,7 @@ class PDBwK(Policy):
     horizon: float | None = None
     min_cost: float | None = None
 
-    name = "pd-bwk"
-    title = "PD-BwK"
+    name, title = "pd-bwk", "PD-BwK"
     year = 2013
     source = "Badanidiyuru, Kleinberg & Slivkins, FOCS 2013"
     formula = "min(1, r + rad(r)) / max(0, c - rad(c)), rad(v) = sqrt(c_rad v / n) + c_rad / n"

@@ -393,8 +393,7 @@ class PooledGittins(Policy):
     horizon: float = 2.0
     pool: bool = True
 
-    name = "pooled-gittins"
-    title = "Pooled Gittins"
+    name, title = "pooled-gittins", "Pooled Gittins"
     year = 2026
     source = "bursar 2026, docs/less-regret.md; boundary of Lai, Annals of Statistics 1987"
     formula = (

@@ -80,8 +80,7 @@ class UCBB2(Policy):
     min_cost: float | None = None
     variant: str = "paper"
 
-    name = "ucb-b2"
-    title = "UCB-B2"
+    name, title = "ucb-b2", "UCB-B2"
     year = 2020
     source = "Cayci, Eryilmaz & Srikant, AISTATS 2020"
     formula = (

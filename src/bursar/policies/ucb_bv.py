@@ -75,8 +75,7 @@ class UCBBV1(Policy):
 
     min_cost: float | None = None
 
-    name = "ucb-bv1"
-    title = "UCB-BV1"
+    name, title = "ucb-bv1", "UCB-BV1"
     year = 2013
     source = "Ding, Qin, Zhang & Liu, AAAI 2013"
     uses_variance = False
@@ -98,8 +97,7 @@ class UCBBV1(Policy):
 class UCBBV2(Policy):
     """UCB-BV2, which estimates the lower bound: the smallest mean cost seen so far."""
 
-    name = "ucb-bv2"
-    title = "UCB-BV2"
+    name, title = "ucb-bv2", "UCB-BV2"
     year = 2013
     source = "Ding, Qin, Zhang & Liu, AAAI 2013"
     uses_variance = False

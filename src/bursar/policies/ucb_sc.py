@@ -54,8 +54,7 @@ class UCBSCPlus(Policy):
     plus: bool = True
     variant: str = "paper"
 
-    name = "ucb-sc-plus"
-    title = "UCB-SC+"
+    name, title = "ucb-sc-plus", "UCB-SC+"
     year = 2018
     source = "Watanabe, Komiyama, Nakamura & Kudo, IEICE Trans. 2018"
     formula = (

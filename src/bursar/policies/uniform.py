@@ -19,8 +19,7 @@ def choose(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> in
 class Uniform(Policy):
     """Uniform random choice; a policy that does not beat it has learned nothing."""
 
-    name = "uniform"
-    title = "Uniform random"
+    name, title = "uniform", "Uniform random"
     year = None
     source = "no source: the yardstick"
     formula = "each arm with probability 1/K"

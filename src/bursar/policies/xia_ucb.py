@@ -78,8 +78,7 @@ class MUCB(_XiaUCB):
 
     alpha: float = 2.0**-4
 
-    name = "m-ucb"
-    title = "m-UCB"
+    name, title = "m-ucb", "m-UCB"
     formula = "min(r + e, 1) / max(c - e, 0), e = alpha sqrt(log(N) / n)"
     index = staticmethod(m_index)
 
@@ -96,8 +95,7 @@ class CUCB(_XiaUCB):
 
     alpha: float = 2.0**-3
 
-    name = "c-ucb"
-    title = "c-UCB"
+    name, title = "c-ucb", "c-UCB"
     formula = "(r + e) / c, e = alpha sqrt(log(N) / n)"
     index = staticmethod(c_index)
 
@@ -113,7 +111,6 @@ class IUCB(_XiaUCB):
 
     alpha: float = 2.0**-2
 
-    name = "i-ucb"
-    title = "i-UCB"
+    name, title = "i-ucb", "i-UCB"
     formula = "r / c + e, e = alpha sqrt(log(N) / n)"
     index = staticmethod(i_index)

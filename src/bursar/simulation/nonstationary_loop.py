@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from bursar.arrays import Floats
-from bursar.jit.arms import Arms, Game, new_arms
+from bursar.jit.arms import Arms, Game, add_sums, new_arms
 from bursar.jit.compile import specialize
 from bursar.jit.rng import Stream, new_stream, uniform
 from bursar.policies import Policy, kernels
@@ -24,6 +24,7 @@ from bursar.simulation.plain_loop import DONE, PAUSED, Finish, Play, over
 
 OUTCOME_STREAM = 1
 """The stream of a seed that decides what arms yield."""
+_NO_LIMIT = 1 << 62  # of plays
 
 
 class Source:
@@ -40,9 +41,9 @@ class Source:
             self.means = problem.start, problem.rewards, problem.costs
             self.best: Floats = problem.ratios.max(axis=1)
             self.fatigue = problem.fatigue if problem.fatigue.any() else np.empty(0)
-        else:  # the means of the only moment
+        else:  # the means of the only moment; regret is computed at the end, from plays of arms
             self.means = np.zeros(1), problem.reward[None, :], problem.cost[None, :]
-            self.best, self.fatigue = np.array([problem.rate]), np.empty(0)
+            self.best, self.fatigue = np.empty(0), np.empty(0)
         positions = [()] if shared else [(arm,) for arm in range(problem.arms)]
         self.seconds = 0.0  # of drawing apart from playing: none
         self._streams = np.array([new_stream(*seed, OUTCOME_STREAM, *at) for at in positions])
@@ -73,40 +74,52 @@ def _play(
     ``totals`` holds the regret so far and the number of the moment between two calls.
     """
     s = game[0]
-    regret, moment, next_level = totals[0], int(totals[1]), levels[s.level]
-    outcomes = streams[0]
+    regret, moment, done = totals[0], int(totals[1]), s.filled
+    outcomes, shared = streams[0], streams.shape[0] == 1
+    most = choices.size if choices.size > 0 else _NO_LIMIT
     while not over(s):
-        if choices.size > 0 and s.filled >= choices.size:
-            totals[0], totals[1] = regret, moment
-            return PAUSED
         while moment + 1 < start.size and s.spent >= start[moment + 1] * s.budget:
             moment += 1
-        k = choose(p, arms, game, memory, stream)
-        mean_reward, mean_cost, top = rewards[moment, k], costs[moment, k], best[moment]
-        if fatigue.size > 0:
-            mean_reward *= tired[k]
-            top = 0.0
-            for j in range(tired.size):
-                top = max(top, rewards[moment, j] * tired[j] / costs[moment, j])
-        if streams.shape[0] > 1:
-            outcomes = streams[k]
-        reward = 1.0 if uniform(outcomes) < mean_reward else 0.0
-        cost = 1.0 if uniform(outcomes) < mean_cost else 0.0
-        update_arm(arms, game, k, reward, cost, stream)
-        update_memory(p, arms, game, memory, k, reward, cost)
-        if fatigue.size > 0:
-            tired[k] *= math.exp(-fatigue[k] * cost / s.budget)
-        regret += max(mean_cost * top - mean_reward, 0.0)
-        if choices.size > 0:
-            choices[s.filled] = k
-        s.filled += 1
-        while s.spent >= next_level:
+        # nothing but plays happens before this much is spent
+        until = -math.inf if s.careful else min(levels[s.level], s.budget)
+        if moment + 1 < start.size:
+            until = min(until, start[moment + 1] * s.budget)
+        mean_rewards, mean_costs = rewards[moment], costs[moment]
+        while done < most:
+            k = choose(p, arms, game, memory, stream)
+            mean_reward, mean_cost = mean_rewards[k], mean_costs[k]
+            if fatigue.size > 0:
+                mean_reward *= tired[k]
+                top = 0.0
+                for j in range(tired.size):
+                    top = max(top, rewards[moment, j] * tired[j] / costs[moment, j])
+                regret += max(mean_cost * top - mean_reward, 0.0)
+            elif best.size > 0:
+                regret += max(mean_cost * best[moment] - mean_reward, 0.0)
+            if shared:  # apart from the other case: the next draw need not wait for the choice
+                first, second = uniform(outcomes), uniform(outcomes)
+            else:
+                first, second = uniform(streams[k]), uniform(streams[k])
+            reward = 1.0 if first < mean_reward else 0.0
+            cost = 1.0 if second < mean_cost else 0.0
+            update_arm(arms, game, k, reward, cost, stream)
+            update_memory(p, arms, game, memory, k, reward, cost)
+            if fatigue.size > 0:
+                tired[k] *= math.exp(-fatigue[k] * cost / s.budget)
+            if choices.size > 0:
+                choices[done] = k
+            done += 1
+            if s.spent >= until:
+                break
+        else:
+            totals[0], totals[1], s.filled = regret, moment, done
+            return PAUSED
+        while s.spent >= levels[s.level]:
             checkpoints[s.level, 0] = s.plays
             checkpoints[s.level, 1] = s.spent
             checkpoints[s.level, 2] = regret
             s.level += 1
-            next_level = levels[s.level]
-    totals[0], totals[1] = regret, moment
+    totals[0], totals[1], s.filled = regret, moment, done
     return DONE
 
 
@@ -114,4 +127,6 @@ def _play(
 def _kernel(cls: Any) -> Any:
     found = kernels.functions(cls)
     own = {name: found[name] for name in ("choose", "update_arm", "update_memory")}
+    if cls.update_arm is None and not cls.uses_variance:
+        own["update_arm"] = add_sums
     return specialize(_play, cls.name, **own)

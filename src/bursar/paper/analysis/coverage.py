@@ -40,10 +40,7 @@ _PAPER_M, _PAPER_OMEGA = (2.95, 48.6), (5.5, 2.1)
 
 
 def measure_coverage(
-    pairs: int = 10_000,
-    level: float = 0.01,
-    sizes: Sequence[int] = _SIZES,
-    seed: int = 0,
+    pairs: int = 10_000, level: float = 0.01, sizes: Sequence[int] = _SIZES, seed: int = 0
 ) -> list[dict[str, Any]]:
     """Return a row for each bound and sample size, corrected and as published.
 

@@ -123,10 +123,7 @@ def _slugs_by_rho(result: Result, family: str) -> dict[float, str]:
 
 
 def upper_bounds(
-    problems: Sequence[Problem],
-    rho: float,
-    shares: ArrayLike,
-    budget_plays: float = BUDGET_PLAYS,
+    problems: Sequence[Problem], rho: float, shares: ArrayLike, budget_plays: float = BUDGET_PLAYS
 ) -> Floats:
     """Return Theorem 5's bound of each problem, problems x shares.
 
