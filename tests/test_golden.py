@@ -192,7 +192,11 @@ def log(events: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_same_calls_write_the_same_log(name: str, storage: str, tmp_path: Path) -> None:
+def test_the_same_calls_write_the_same_log(
+    name: str, storage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They do under the rules of then: new campaigns scale costs by another one, and say so."""
+    monkeypatch.setattr("bursar.campaign.config.NEW_SCALE", "declared")
     new: Any = MemoryStore()
     if name == "restored":
         new = f"sqlite:///{tmp_path / 'new.db'}"
@@ -203,6 +207,16 @@ def test_the_same_calls_write_the_same_log(name: str, storage: str, tmp_path: Pa
     same(log(now.events()), json.loads(json.dumps(log(then.events()))))
     if name not in ("restored", "slow"):  # the others are the same to the last bit
         assert now.verify().hash == then.verify().hash
+    now.close()
+    then.close()
+
+
+def test_the_first_event_of_a_new_campaign_has_one_key_more(storage: str) -> None:
+    story.default(new := MemoryStore())
+    now, then = opened("default", new), opened("default", storage)
+    first, old = next(now.events()).body, next(then.events()).body
+    assert first["config"].pop("scale") == "seen"
+    same(first, json.loads(json.dumps(old)))
     now.close()
     then.close()
 

@@ -327,7 +327,7 @@ def test_closing_a_campaign_closes_only_a_store_that_it_opened(tmp_path: Path) -
 
 
 def test_every_rule_is_in_the_config_the_schema_the_shell_and_the_form() -> None:
-    rules = {one.name for one in fields(Config)} - {"policy", "coin", "reward_range"}
+    rules = {one.name for one in fields(Config)} - {"policy", "coin", "reward_range", "scale"}
     assert rules == set(RULES)
     assert rules <= set(NewCampaignRequest.__struct_fields__)
     assert rules <= {one.name for one in get_command(campaign_app).commands["create"].params}

@@ -275,14 +275,15 @@ def test_the_index_is_the_reward_bound_over_the_cost_bound_in_the_users_units() 
     )  # fmt: skip
     why = campaign.explain(campaign.ask())
     z = math.sqrt(2 * 0.5 * math.log(53))
+    most = max(float(cost) for pairs in rows.values() for cost, _ in pairs)  # the unit of costs
     for key, n in (("a", 40), ("b", 12)):
         rewards = np.array([reward for _, reward in rows[key]])
         costs = np.array([float(cost) for cost, _ in rows[key]])
         one = why.option(key)
         eta = bursar.eta(rewards.mean(), rewards.var(), n, -2, 5)
         high = bursar.interval(rewards.mean(), n, z, eta, -2, 5)[1]
-        eta = bursar.eta(costs.mean(), costs.var(), n, 0, 2)
-        low = bursar.interval(costs.mean(), n, z, eta, 0, 2)[0]
+        eta = bursar.eta(costs.mean(), costs.var(), n, 0, most)
+        low = bursar.interval(costs.mean(), n, z, eta, 0, most)[0]
         assert one.reward_bound == pytest.approx(high)
         assert one.cost_bound == pytest.approx(low)
         assert one.index == pytest.approx(high / low)
@@ -316,7 +317,7 @@ def test_sentences_about_an_arm_that_was_tried_less() -> None:
         budget="500", arms={"small": "1", "large": "2"}, policy="omega-ucb:rho=0.25",
     )  # fmt: skip
     assert str(campaign.explain(campaign.ask())) == (
-        "large was chosen because it may earn up to 3.01 per unit spent, small at most 1.37."
+        "large was chosen because it may earn up to 1.78 per unit spent, small at most 1.26."
         " small looks better on average (1 against 0.733) but was tried 200 times, large"
         " only 3 times."
     )
@@ -327,7 +328,7 @@ def test_sentences_about_the_best_arm() -> None:
         {"a": [("0.5", 0.9)] * 8, "b": [("0.5", 0.2)] * 8}, budget="500", arms={"a": "1", "b": "1"}
     )
     assert str(campaign.explain(campaign.ask())) == (
-        "a was chosen because it may earn up to 3.17 per unit spent, b at most 1.33."
+        "a was chosen because it may earn up to 2.29 per unit spent, b at most 0.957."
         " It also looks better on average (1.8 against 0.4); a was tried 8 times, b 8 times."
     )
 
@@ -357,7 +358,7 @@ def test_sentences_about_free_arms() -> None:
     )
     assert str(campaign.explain(campaign.ask())) == (
         "a was chosen because nothing limits yet what it may earn per unit spent; b may earn at"
-        " most 1.33."
+        " most 0.957."
         " It also looks better on average (∞ against 0.4); a was tried 8 times, b 8 times."
     )
 
@@ -404,7 +405,7 @@ def test_records_have_short_reprs_and_escape_html() -> None:
     why = campaign.explain(campaign.ask(id="d1"))
     assert repr(why) == f"<Explanation of d1: {why.sentences[0]}>"
     assert why._repr_html_().startswith("<p>&lt;b&gt; was chosen because")
-    assert "<td>&lt;b&gt;</td><td>chosen</td><td>8</td><td>1.8</td><td>3.17</td>" in (
+    assert "<td>&lt;b&gt;</td><td>chosen</td><td>8</td><td>1.8</td><td>2.29</td>" in (
         why._repr_html_()
     )
 

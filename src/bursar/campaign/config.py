@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bursar.policies import Policy
 
 DEFAULT_POLICY = "omega-star-ucb:rho=0.25"
+NEW_SCALE = "seen"  # the scale of campaigns that are created now
 _DAY = 86_400.0
 _LARGEST = 2**63 - 1
 
@@ -86,6 +87,9 @@ def _rule(default: Any, label: str, help: str, most: int | None = None, **limits
 class Config:
     """The rules of a campaign.
 
+    All but ``scale`` are a user's choice. It is a fact of the log, so that a log written under an
+    older rule keeps its choices.
+
     Attributes
     ----------
     policy : str
@@ -94,6 +98,9 @@ class Config:
         Currency and smallest unit.
     reward_range : (float, float)
         The least and greatest reward of one decision, in the user's units.
+    scale : str
+        The unit of costs in which the policy learns: "seen", the largest cost learned so far, in
+        new campaigns; "declared", the largest maximum cost of any arm, in logs that lack the key.
 
     All others are described in :data:`RULES`.
     """
@@ -101,6 +108,7 @@ class Config:
     policy: str
     coin: Coin = field(default_factory=Coin)
     reward_range: tuple[float, float] = (0.0, 1.0)
+    scale: str = "declared"
     hold: str = _rule(
         "max", "Hold of an ask",
         "What an ask reserves: max, the maximum cost of its arm, or quantile:0.99 of its costs.",
@@ -167,6 +175,8 @@ class Config:
     def __post_init__(self) -> None:
         # policies need NumPy, which `bursar --help` does not
         _check_policy(import_module("bursar.policies").policy(self.policy))
+        if self.scale not in ("declared", "seen"):
+            raise InvalidInput(f"scale must be 'declared' or 'seen', got {self.scale!r}")
         for name, rule in RULES.items():
             rule.check(getattr(self, name))
         if self.default_reward is not None:
@@ -192,7 +202,7 @@ class Config:
                 f"reward_range must be two finite numbers, (low, high), got {reward_range!r}"
             )
         plain = {name: RULES[name].to_plain(value) for name, value in rules.items()}
-        return cls(policy, coin, (low, high), **plain)
+        return cls(policy, coin, (low, high), NEW_SCALE, **plain)
 
     def check_reward(self, reward: float, name: str = "reward") -> None:
         """Raise InvalidInput if a reward is outside of the range of this campaign."""
@@ -208,8 +218,11 @@ class Config:
         return _parse_quantile(self.hold)
 
     def to_body(self) -> dict[str, Any]:
-        """Return the rules as data for the first event."""
-        return asdict(self)
+        """Return the rules as data for the first event, without what logs lacked before."""
+        body = asdict(self)
+        if self.scale == "declared":
+            del body["scale"]
+        return body
 
     @classmethod
     def from_body(cls, body: dict[str, Any]) -> Config:

@@ -1,6 +1,7 @@
 """How a campaign is created: its store is opened and its first event is written."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -74,7 +75,9 @@ def create_campaign(
             return
     before, _ = next(store.read(name))
     # through Config, so that a rule that an older bursar did not know counts as its default
-    old = before.body | {"config": Config.from_body(before.body["config"]).to_body()}
+    kept = Config.from_body(before.body["config"])
+    old = before.body | {"config": kept.to_body()}
+    body["config"] = replace(config, scale=kept.scale).to_body()  # the log's, not a user's choice
     differs = [key for key in body if _as_logged(old.get(key)) != _as_logged(body[key])]
     if differs:
         raise CampaignExists(

@@ -2,6 +2,11 @@
 
 Decisions without an outcome count as plays at the means of their arm so far. Without that, a
 hundred asks in a row would all go to the arm that looked best before the first of them.
+
+Policies are stated for costs in [0, 1], so costs are divided by a unit. That is the largest cost
+learned so far, because a declared maximum is a limit for safety: how generous it is must not change
+what is learned, neither of its arm nor of others. Only logs without that rule have the largest
+declared maximum as their unit (``declared``).
 """
 
 import math
@@ -27,6 +32,7 @@ COST, REWARD = 1, 2
 """What an outcome shows to the tests for changes; the bits are added up."""
 
 _TESTS = {"cost": 0, "reward": 1}
+_PLAYS = 1000.0  # that the budget pays for, as far as is known before anything was paid
 _SHIFT = 32  # two lengths in one number: a tuple from compiled code costs more
 
 
@@ -39,9 +45,15 @@ class CampaignLearner:
     """
 
     def __init__(
-        self, policy: Policy, reward_range: Range, seed: int, watched: bool = True
+        self,
+        policy: Policy,
+        reward_range: Range,
+        seed: int,
+        watched: bool = True,
+        declared: bool = False,
     ) -> None:
         self.policy = policy
+        self.declared = declared
         self.has_index = policy.takes_largest_index
         self.reward_range = reward_range
         self.arms: Arms = new_arms(0)
@@ -50,7 +62,10 @@ class CampaignLearner:
         self.prior: Floats = np.zeros(0)  # cost that an arm without outcomes counts with
         self.open: list[int] = []
         self.costs: list[float] = []
-        self.most = 0.0  # the most that any arm can cost, in the user's units
+        # in the user's units
+        self.largest = 0.0  # cost learned so far or, if ``declared``, maximum of any arm
+        self.most = 1.0  # the unit of costs: the largest or, before any was seen, a guess
+        self._known: tuple[float, float | None] = 1.0, None  # budget and min_cost
         self.watched = watched
         self.watch: Floats = new_tests([], False)
         self.noticed: dict[tuple[int, str], Parts] = {}
@@ -85,7 +100,7 @@ class CampaignLearner:
             self._wait(self.arms, self._seen, self._game, self.prior, arm, self.open[arm], 1)
 
     def add_arms(self, max_costs: Sequence[float]) -> None:
-        """Add arms; if one can cost more than all others, costs are scaled again."""
+        """Add arms. If ``declared`` and one can cost more than all others, costs are rescaled."""
         self._count_last_ask()
         before, many = len(self.open), len(max_costs)
         self.arms = np.append(self.arms, new_arms(many))
@@ -93,27 +108,45 @@ class CampaignLearner:
         self.costs += max_costs
         self.watch = with_room(self.watch, 2 * len(self.open))
         for arm, cost in enumerate(max_costs, before):
-            restart(self.watch, 2 * arm, False, cost)
+            # the test takes twice the first mean as its unit unless that is beyond this, so that
+            # twice the maximum leaves the maximum out of it
+            restart(self.watch, 2 * arm, False, cost if self.declared else 2.0 * cost)
             restart(self.watch, 2 * arm + 1, True, 1.0)
-        max_cost = max(max_costs, default=0.0)
-        if max_cost > self.most:
-            shrink = self.most / max_cost
+        if self.declared:
+            self._raise_largest(max(max_costs, default=0.0))
+        self.update_unit()
+
+    def _raise_largest(self, cost: float) -> None:
+        """Rescale what was learned if a cost is the largest so far; `update_unit` must follow."""
+        if cost > self.largest:
+            shrink = self.largest / cost  # 0 the first time, when all that was learned is 0, too
             self.arms["cost"] *= shrink
             self.arms["cost_m2"] *= shrink * shrink
             self.arms["own_cost"] *= shrink
             self._game["spent"] *= shrink
-            self.most = max_cost
-        self.rebuild_seen()
+            self.largest = cost
 
-    def rebuild_seen(self) -> None:
-        """Compute again the statistics with open decisions in them."""
-        self._seen = new_arms(self.arms.size)
-        self.prior = 0.5 * np.array(self.costs) / (self.most or 1.0)
+    def update_unit(self) -> None:
+        """Compute again all that depends on the unit of costs, but for what the policy knows."""
+        # The guess has nothing to scale yet, for whatever was learned cost nothing. But policies
+        # see the budget in this unit, and choose by it among arms with open decisions. So even the
+        # guess is made without maxima: the budget pays for a thousand plays.
+        self.most = self.largest or self._known[0] / _PLAYS
+        caps = np.array(self.costs) / self.most
+        self.arms["cap"] = caps
+        # An arm without outcomes counts at half of the unit, whatever its maximum: it may cost
+        # anything up to there, and half of its own maximum would make padded arms look dear.
+        self.prior = 0.5 * caps if self.declared else np.full(caps.size, 0.5)
+        self._seen = self.arms.copy()
         for arm, waiting in enumerate(self.open):
-            self._wait(self.arms, self._seen, self._game, self.prior, arm, waiting, 0)
+            if waiting:
+                self._wait(self.arms, self._seen, self._game, self.prior, arm, waiting, 0)
 
     def set_context(self, budget: float, min_cost: float | None) -> None:
         """Give the policy what it may know beforehand; called again when that changes."""
+        self._known = budget, min_cost
+        if not self.largest:
+            self.update_unit()
         self.scale = Scale.of(self.policy, self.reward_range, (0.0, self.most))
         context = self.policy.make_context(self.arms.size, budget, min_cost, self.scale)
         self._kernel_params = self.policy.start_params(context)
@@ -164,6 +197,11 @@ class CampaignLearner:
         ``news`` is what the tests for changes have not seen of it: COST, REWARD or their sum.
         """
         step = -1 if waited else 0
+        if cost > self.largest and not self.declared:
+            self._count_last_ask()
+            self._raise_largest(cost)
+            self.update_unit()
+            self.set_context(*self._known)
         if self._uncounted == arm and waited:
             self._uncounted, step = -1, 0  # it was never counted
         elif self._uncounted >= 0:
@@ -202,6 +240,7 @@ class CampaignLearner:
         self._count_last_ask()
         self._game["plays"] -= int(self.arms[arm]["n"])
         self.arms[arm] = new_arms(1)[0]
+        self.arms[arm]["cap"] = self.costs[arm] / self.most
         self._wait(self.arms, self._seen, self._game, self.prior, arm, self.open[arm], 0)
 
     def forget(self, arm: int, reward: float, cost: float, seq: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from bursar.arrays import Floats
 from bursar.campaign import events as kinds
 from bursar.campaign import records
 from bursar.campaign.config import Config
@@ -19,7 +20,7 @@ from bursar.campaign.events import CORRECTED, TOLD
 from bursar.campaign.learner import COST, REWARD, CampaignLearner
 from bursar.campaign.records import OPEN, DecisionRecord, make_record
 from bursar.errors import CorruptLedger
-from bursar.jit.arms import ARM
+from bursar.jit.arms import ARM, Arms, new_arms
 from bursar.jit.detector import used, with_room
 from bursar.ledger import Event
 from bursar.ledger.store import CampaignTotals
@@ -59,7 +60,7 @@ class State:
         self.reward = 0.0
         self.learner = CampaignLearner(
             policy_of(config.policy), config.reward_range, config.seed,
-            config.on_change != "ignore",
+            config.on_change != "ignore", config.scale == "declared",
         )  # fmt: skip
         self._add_arms(body["arms"])
         for scope, cap in body["caps"].items():
@@ -379,10 +380,10 @@ def encode_snapshot(state: State) -> bytes:
         "days": [[day, balance] for day, balance in sorted(state.days.items())],
         "choices": [record for _, record in sorted(state.decisions.items())],
         "brain": {
-            "arms": learner.arms.tobytes(),
+            "arms": _statistics(learner.arms).tobytes(),
             "open": learner.open,
             "costs": learner.costs,
-            "most": learner.most,
+            "most": learner.largest,
             "plays": int(learner.game["plays"][0]),
             "spent": float(learner.game["spent"][0]),
             "watch": [rows, learner.watch[:rows, : 2 * len(learner.open)].tobytes()],
@@ -393,6 +394,11 @@ def encode_snapshot(state: State) -> bytes:
     except OverflowError:  # earlier versions accepted integers that msgpack does not know
         plain = msgspec.to_builtins(content, builtin_types=(bytes,))
         return msgspec.msgpack.encode(_wrap_large(plain), order="deterministic")
+
+
+def _statistics(arms: Arms) -> Floats:
+    """Return what snapshots keep of arms, a row each: all fields but ``cap``, which comes last."""
+    return arms.view("f8").reshape(arms.size, len(ARM))[:, :-1]
 
 
 def _wrap_large(value: Any) -> Any:
@@ -424,12 +430,13 @@ def decode_snapshot(content: bytes) -> State | None:
     state.rebuild_deadlines()
     state.update_limits()
     learner, kept = state.learner, data["brain"]
-    learner.arms = np.frombuffer(kept["arms"], dtype=ARM).copy()
-    learner.open, learner.costs, learner.most = kept["open"], kept["costs"], kept["most"]
+    learner.open, learner.costs, learner.largest = kept["open"], kept["costs"], kept["most"]
+    learner.arms = new_arms(len(learner.open))
+    _statistics(learner.arms)[:] = np.frombuffer(kept["arms"]).reshape(-1, len(ARM) - 1)
     learner.game["plays"], learner.game["spent"] = kept["plays"], kept["spent"]
     rows, watch = kept["watch"]
     learner.watch = with_room(learner.watch, 2 * len(learner.open))
     learner.watch[:rows, : 2 * len(learner.open)] = np.frombuffer(watch).reshape(rows, -1)
-    learner.rebuild_seen()
+    learner.update_unit()
     state.inform_policy()
     return state

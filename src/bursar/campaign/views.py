@@ -274,6 +274,9 @@ class Statistics:
             for arm in state.arms
         ]
         top = np.maximum(np.array(most, dtype=np.float64) * unit, cost)
+        if not learner.declared:  # then a cost above its maximum is learned in full
+            over = np.array([arm.overruns > 0 for arm in state.arms])
+            top = np.where(over, np.maximum(top, learner.largest), top)
         self.reward = Column(reward, arms["reward_m2"] / plays * scale.reward_width**2, low, high)
         self.cost = Column(cost, arms["cost_m2"] / plays * scale.cost_width**2, 0.0, top)
         self._eta_min = learner.policy.interval_eta_min()

@@ -1,6 +1,6 @@
 """The statistics of each arm and of the game: packed records that compiled code reads and writes.
 
-One arm is one record of seven doubles, so that a decision over many arms reads memory sequentially,
+One arm is one record of eight doubles, so that a decision over many arms reads memory sequentially,
 and passing all arms to compiled code costs as much as passing one array.
 """
 
@@ -25,6 +25,8 @@ ARM = np.dtype(
         ("cost_m2", "f8"),
         ("own_reward", "f8"),  # the policy's own memory: BTS's trials, eps-first's frozen ratio
         ("own_cost", "f8"),
+        # the declared maximum of one cost, in units of the policy; 0: unknown
+        ("cap", "f8"),
     ]
 )
 """One record per arm. Rewards and costs are in units of the policy: mapped into [0, 1]."""
