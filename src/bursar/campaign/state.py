@@ -29,6 +29,7 @@ from bursar.policies import policy as policy_of
 _ENOUGH = 30  # costs before a quantile of them is trusted
 _FLAGS = 20  # notices that are kept for an operator, the newest
 _NEWEST = 1000  # costs of an arm that quantile holds are computed from
+_KEPT = ARM.itemsize // 8 - 1  # fields of an arm in a snapshot: all but `cap`, the last
 
 
 class State:
@@ -397,8 +398,8 @@ def encode_snapshot(state: State) -> bytes:
 
 
 def _statistics(arms: Arms) -> Floats:
-    """Return what snapshots keep of arms, a row each: all fields but ``cap``, which comes last."""
-    return arms.view("f8").reshape(arms.size, len(ARM))[:, :-1]
+    """Return the numbers of arms that a snapshot keeps, a row for each arm."""
+    return arms.view("f8").reshape(arms.size, _KEPT + 1)[:, :_KEPT]
 
 
 def _wrap_large(value: Any) -> Any:
@@ -432,7 +433,7 @@ def decode_snapshot(content: bytes) -> State | None:
     learner, kept = state.learner, data["brain"]
     learner.open, learner.costs, learner.largest = kept["open"], kept["costs"], kept["most"]
     learner.arms = new_arms(len(learner.open))
-    _statistics(learner.arms)[:] = np.frombuffer(kept["arms"]).reshape(-1, len(ARM) - 1)
+    _statistics(learner.arms)[:] = np.frombuffer(kept["arms"]).reshape(-1, _KEPT)
     learner.game["plays"], learner.game["spent"] = kept["plays"], kept["spent"]
     rows, watch = kept["watch"]
     learner.watch = with_room(learner.watch, 2 * len(learner.open))
