@@ -37,7 +37,7 @@ def test_a_campaign_is_made_once(api: Api) -> None:
 
 def test_every_rule_of_a_campaign_can_be_told() -> None:
     known = {field.name for field in msgspec.structs.fields(NewCampaignRequest)}
-    rules = {field.name for field in dataclasses.fields(Config)} - {"coin"}
+    rules = {field.name for field in dataclasses.fields(Config)} - {"coin", "scale"}
     assert known == rules | {"name", "budget", "arms", "caps", "currency", "exponent", "by"}
 
 

@@ -147,11 +147,16 @@ class CampaignLearner:
         self._known = budget, min_cost
         if not self.largest:
             self.update_unit()
+        self._convert_context()
+        known = self._kernel_params, self._seen, self._game, self._memory, self._stream
+        self._pick = direct(self._choose, *known, 0)
+
+    def _convert_context(self) -> None:
+        """Convert what the policy knows beforehand into the unit of costs."""
+        budget, min_cost = self._known
         self.scale = Scale.of(self.policy, self.reward_range, (0.0, self.most))
         context = self.policy.make_context(self.arms.size, budget, min_cost, self.scale)
         self._kernel_params = self.policy.start_params(context)
-        known = self._kernel_params, self._seen, self._game, self._memory, self._stream
-        self._pick = direct(self._choose, *known, 0)
         self._game["budget"] = math.inf if context.budget is None else context.budget
 
     def choose(self, allowed: Sequence[int] | None, seq: int) -> int:
@@ -201,7 +206,7 @@ class CampaignLearner:
             self._count_last_ask()
             self._raise_largest(cost)
             self.update_unit()
-            self.set_context(*self._known)
+            self._convert_context()  # numbers of the same types, for which the choice is bound
         if self._uncounted == arm and waited:
             self._uncounted, step = -1, 0  # it was never counted
         elif self._uncounted >= 0:
