@@ -1,6 +1,7 @@
 """How a campaign is created: its store is opened and its first event is written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from bursar.campaign.state import State
 from bursar.errors import CampaignExists, InvalidInput, suggest
 from bursar.formatting import hide_password, join_words
 from bursar.ledger import Event, MemoryStore, Store
-from bursar.money import Amount, Coin
+from bursar.money import Amount, Coin, choose_exponent
 from bursar.validation import check_name, check_text
 
 _KINDS = ("memory", "sqlite", "postgresql")
@@ -66,6 +67,7 @@ def create_campaign(
     first = Event(1, now, CREATED, "", body | author)
     summary = State(first).summary(granted=False)  # refuses what the policy cannot work with
     if name not in store.names():
+        _check_affordable(config.coin, body["budget"], body["arms"], body["caps"])
         try:
             store.create(name, first, summary)
         except CampaignExists:  # by another process, just now
@@ -127,6 +129,33 @@ def _check_money(
     if units == 0:
         raise InvalidInput(f"budget must be above 0, got {budget!r}; give what may be spent")
     return {"budget": units, "arms": max_costs, "caps": limits}
+
+
+def _check_affordable(
+    coin: Coin, budget: int, arms: Sequence[Sequence[Any]], caps: Mapping[str, int]
+) -> None:
+    """Refuse a campaign that could never grant an ask."""
+    limits = {
+        key: min(budget, caps.get("day", budget), caps.get(f"arm:{key}", budget)) for key, _ in arms
+    }
+    if all(most > limits[key] for key, most in arms):
+        key, most = min(arms, key=lambda one: int(one[1] - limits[one[0]]))
+        limit = coin.format(limits[key])
+        what = "budget" if limits[key] == budget else "cap"
+        raise InvalidInput(
+            f"no arm fits: the {what} allows {limit}, and {key!r}, the arm that needs least more,"
+            f" has a maximum cost of {coin.format(most)}; raise the {what}, or give the most that"
+            " an ask really costs"
+        )
+
+
+def find_exponent(
+    budget: Amount, arms: Mapping[str, Amount], caps: Mapping[str, Amount], min_cost: Any = None
+) -> int:
+    """Return how many decimals the money of a new campaign needs: 6, or more."""
+    maps = (one.values() for one in (arms, caps) if isinstance(one, Mapping))
+    least = [] if min_cost is None else [min_cost]
+    return choose_exponent([budget, *chain.from_iterable(maps), *least])
 
 
 def _as_logged(value: Any) -> Any:

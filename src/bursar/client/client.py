@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import httpx2
 import msgspec
 
+from bursar.campaign.creation import find_exponent
 from bursar.campaign.decision import DecisionBlock
 from bursar.client.campaign import AsyncCampaign, CampaignVerbs, RemoteCampaign
 from bursar.client.decode import decode_status
@@ -98,13 +99,17 @@ class ServiceVerbs(Generic[HTTP, C]):
         """Create a campaign as :class:`bursar.Campaign` does; an existing one must be the same."""
         if not isinstance(arms, Mapping):
             raise InvalidInput(f"arms must map each key to its maximum cost, got {arms!r}")
-        coin = Coin(rules.get("exponent", 6), rules.get("currency", ""))
+        caps = rules.get("caps") or {}
+        exponent = rules.pop("exponent", None)
+        if exponent is None:
+            exponent = find_exponent(budget, arms, caps, rules.get("min_cost"))
+        coin = Coin(exponent, rules.get("currency", ""))
 
         def encode(what: str, value: Amount) -> str:
             return coin.text(coin.units(what, value))
 
-        caps = rules.get("caps") or {}
         body = rules | {
+            "exponent": exponent,
             "name": name,
             "budget": encode("budget", budget),
             "arms": [
