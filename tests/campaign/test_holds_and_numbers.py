@@ -160,6 +160,8 @@ def test_costs_above_the_maximum_pause_an_arm_under_any_rule() -> None:
         assert campaign.arms()[0].state == "paused"
         assert campaign.alarms[0].startswith("costs exceeded their holds by 1.50 in all: 3 of 'x'")
         assert "arm 'x' is paused after 3 costs above their holds" in campaign.alarms[1]
+        reason = [*campaign.events()][-1].body["reason"]
+        assert reason == f"3 costs above {'their hold' if hold == 'max' else 'its maximum'}"
 
 
 def test_overruns_pause_nothing_if_the_rule_says_so() -> None:
@@ -414,6 +416,7 @@ def test_metrics_and_the_dashboard_have_overruns_and_pauses() -> None:
         assert 'bursar_overruns_total{campaign="c"} 3.0' in metrics
         assert 'bursar_paused_arms{campaign="c"} 1.0' in metrics
         page = client.get("/campaigns/c").text
+        assert "1.50 in 3 costs" in page
         assert "Alarm: arm &#39;x&#39; is paused after 3 costs above their holds" in page
 
 

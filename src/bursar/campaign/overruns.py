@@ -39,9 +39,9 @@ def find_pause_reason(state: State, record: DecisionRecord, cost: int) -> str | 
     arm, most = state.arms[record.arm], state.config.overruns
     if not most or arm.state != "active":
         return None
-    if cost > arm.max_cost:
-        above = _count_above_maximum(state, arm)
-        return f"{above} costs above their hold" if above >= most else None
+    if cost > arm.max_cost and (above := _count_above_maximum(state, arm)) >= most:
+        what = "their hold" if state.config.quantile is None else "its maximum"
+        return f"{above} costs above {what}"
     if is_own_hold(record.fingerprint) or not _exceeds_promise(state, arm):
         return None
     return f"more of its costs than chance explains are above its hold, {state.config.hold}"
