@@ -1,11 +1,11 @@
 """Money: integers of a small unit inside, decimals outside; floats only where they are exact."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from bursar.errors import InvalidInput
 from bursar.formatting import format_money
@@ -93,6 +93,16 @@ def choose_exponent(amounts: Iterable[Amount], least: int = 6) -> int:
     (9, 6)
     """
     return max([least, *filter(_MOST_EXPONENT.__ge__, map(count_decimals, amounts))])
+
+
+def find_exponent(
+    budget: Amount, arms: Mapping[str, Amount], caps: Mapping[str, Amount], min_cost: Any = None
+) -> int:
+    """Return how many decimals the money of a new campaign needs: 6, or more."""
+    amounts = [budget, *([] if min_cost is None else [min_cost])]
+    for one in (arms, caps):
+        amounts += one.values() if isinstance(one, Mapping) else ()
+    return choose_exponent(amounts)
 
 
 def count_decimals(value: Amount) -> int:

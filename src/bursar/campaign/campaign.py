@@ -17,7 +17,6 @@ from bursar.campaign.creation import (
     check_arm,
     check_scope,
     create_campaign,
-    find_exponent,
     open_store,
 )
 from bursar.campaign.decision import (
@@ -39,7 +38,7 @@ from bursar.campaign.views import ArmView, Status, copy_arms, make_arm_views, ma
 from bursar.formatting import pluralize
 from bursar.ledger import Event, Store
 from bursar.ledger.store import unknown_campaign
-from bursar.money import Amount, Coin, Rounding
+from bursar.money import Amount, Coin, Rounding, find_exponent
 from bursar.validation import Reward, check_text
 
 

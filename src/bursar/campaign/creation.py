@@ -1,7 +1,6 @@
 """How a campaign is created: its store is opened and its first event is written."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ from bursar.campaign.state import State
 from bursar.errors import CampaignExists, InvalidInput, suggest
 from bursar.formatting import hide_password, join_words
 from bursar.ledger import Event, MemoryStore, Store
-from bursar.money import Amount, Coin, choose_exponent
+from bursar.money import Amount, Coin
 from bursar.validation import check_name, check_text
 
 _KINDS = ("memory", "sqlite", "postgresql")
@@ -147,15 +146,6 @@ def _check_affordable(
             f" has a maximum cost of {coin.format(most)}; raise the {what}, or give the most that"
             " an ask really costs"
         )
-
-
-def find_exponent(
-    budget: Amount, arms: Mapping[str, Amount], caps: Mapping[str, Amount], min_cost: Any = None
-) -> int:
-    """Return how many decimals the money of a new campaign needs: 6, or more."""
-    maps = (one.values() for one in (arms, caps) if isinstance(one, Mapping))
-    least = [] if min_cost is None else [min_cost]
-    return choose_exponent([budget, *chain.from_iterable(maps), *least])
 
 
 def _as_logged(value: Any) -> Any:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import httpx2
 import msgspec
 
-from bursar.campaign.creation import find_exponent
 from bursar.campaign.decision import DecisionBlock
 from bursar.client.campaign import AsyncCampaign, CampaignVerbs, RemoteCampaign
 from bursar.client.decode import decode_status
@@ -20,7 +19,7 @@ from bursar.client.script import AsyncRunner, Awaiting, Blocking, Runner, Script
 from bursar.client.spool import UndeliveredCall
 from bursar.client.transport import Request, Retry, Transport, make_path, read_nothing
 from bursar.errors import InvalidInput
-from bursar.money import Amount, Coin
+from bursar.money import Amount, Coin, find_exponent
 
 if TYPE_CHECKING:
     from bursar.campaign import Status
