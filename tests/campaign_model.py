@@ -153,7 +153,13 @@ class Model:
         cap = self.caps.get(f"arm:{arm}")
         return self.available if cap is None else cap - self.spent(arm) - self.held(arm)
 
-    def may_ask(self, among: frozenset[str] | None) -> tuple[set[str], bool]:
+    def hold(self, arm: str, own: int | None) -> int:
+        """Return what an ask holds; it may name a hold of its own, up to the arm's maximum."""
+        return self.arms[arm] if own is None else min(own, self.arms[arm])
+
+    def may_ask(
+        self, among: frozenset[str] | None, own: int | None = None
+    ) -> tuple[set[str], bool]:
         """Return the arms that an ask may get, and whether others were too dear; or refuse."""
         if self.state != "active":
             raise Refused("NotActive")
@@ -164,15 +170,17 @@ class Model:
             for a, state in self.arm_state.items()
             if state == "active" and (among is None or a in among)
         }
-        fits = {a for a in active if self.arms[a] <= self.room(a)}
+        fits = {a for a in active if self.hold(a, own) <= self.room(a)}
         if not fits:
             raise Refused("BudgetExhausted")
         return fits, fits != active
 
-    def asked(self, id: str, arm: str, among: frozenset[str] | None) -> None:
+    def asked(
+        self, id: str, arm: str, among: frozenset[str] | None, own: int | None = None
+    ) -> None:
         at, lives = self.time, self.hold_ttl if self.ask_ttl is None else self.ask_ttl
         day, due = at // 86_400, at + self.reward_ttl
-        self.bets[id] = Bet(arm, self.arms[arm], among, day, at + lives, due)
+        self.bets[id] = Bet(arm, self.hold(arm, own), among, day, at + lives, due)
         self.happened()
 
     # what happens by itself
@@ -239,8 +247,9 @@ class Model:
     def _settle(self, bet: Bet, cost: int) -> None:
         bet.end("settled", cost)
         bet.cost = cost
-        over = sum(b.cost is not None and b.cost > b.hold for b in self._of(bet.arm, None))
-        if cost > bet.hold and 0 < self.overruns <= over and self.arm_state[bet.arm] == "active":
+        most = self.arms[bet.arm]  # a cost above a caller's own hold is no fault of the arm
+        over = sum(b.cost is not None and b.cost > most for b in self._of(bet.arm, None))
+        if cost > most and 0 < self.overruns <= over and self.arm_state[bet.arm] == "active":
             self.arm_state[bet.arm] = "paused"
 
     def void(self, id: str) -> bool:

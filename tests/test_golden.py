@@ -22,6 +22,7 @@ import pytest
 from golden import look, story
 
 import bursar
+from bursar.campaign import commands
 from bursar.ledger import MemoryStore
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -65,6 +66,61 @@ def differences(now: Any, then: Any, where: str = "") -> Iterator[str]:
 def same(now: Any, then: Any) -> None:
     found = list(differences(json.loads(json.dumps(now)), then))
     assert not found, "\n".join(found[:20])
+
+
+# what was added since; each addition is named here, so that no other one passes
+
+LATER_ALARMS = re.compile(r"costs exceeded their holds by |arm '\w+' is paused after ")
+
+
+def without_later(found: Any) -> Any:
+    """Return data without alarms of overruns and without the number of overruns in a status."""
+    if isinstance(found, list):
+        return [without_later(one) for one in found]
+    if not isinstance(found, dict):
+        return found
+    kept = {key: without_later(one) for key, one in found.items()}
+    if "alarms" in kept:
+        kept["alarms"] = [one for one in kept["alarms"] if not LATER_ALARMS.match(one)]
+    if "overrun" in kept:
+        kept.pop("overruns", None)
+    return kept
+
+
+def former_pause_reason(state: Any, record: Any, cost: int) -> str | None:
+    """Pause an arm after some costs above a quantile of its costs, as the first versions did."""
+    arm, most = state.arms[record.arm], state.config.overruns
+    pauses = most and arm.overruns >= most and arm.state == "active"
+    return f"{arm.overruns} costs above their hold" if pauses else None
+
+
+LATER_FIELDS = {
+    "StatusBody": ("overruns",),
+    "CampaignBody": ("overruns",),
+    "NewCampaignRequest": ("rounding",),
+    "AskRequest": ("hold",),
+    "DecisionBatch": ("asked", "granted", "reason"),
+}
+
+
+def without_later_fields(document: Any) -> Any:
+    """Return an OpenAPI document without fields that were added to bodies."""
+    document = json.loads(json.dumps(document))
+    schemas = document["components"]["schemas"]
+    for name, fields in LATER_FIELDS.items():
+        for field in fields:
+            del schemas[name]["properties"][field]
+            if field in schemas[name].get("required", ()):
+                schemas[name]["required"].remove(field)
+    batch = schemas["DecisionBatch"]  # was described as a page
+    batch |= {word: schemas["DecisionPage"][word] for word in ("description", "title")}
+    exponent = schemas["NewCampaignRequest"]["properties"]["exponent"]
+    assert "default" not in exponent  # it is 6, or more if the amounts need more
+    exponent["default"] = 6
+    for name in ("OutcomeRequest", "OutcomeReport", "CorrectionRequest"):
+        kinds = schemas[name]["properties"]["reward"]["anyOf"]
+        kinds.remove({"type": "boolean"})
+    return document
 
 
 # the ledger
@@ -169,15 +225,16 @@ def test_a_clock_that_was_set_since_is_noticed(storage: str) -> None:
     clock = story.Clock()
     clock.wall = lambda: round((story.START + story.LATER) * 1e6)
     campaign = bursar.Campaign("late", storage=storage, clock=clock)
-    assert not campaign.alarms
+    assert without_later({"alarms": campaign.alarms}) == {"alarms": []}
     assert campaign.expire() == 0
-    assert campaign.alarms
+    assert "the clock was set" in campaign.alarms[0]
     campaign.close()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_commands_print_the_same(name: str, storage: str, tmp_path: Path) -> None:
-    now = look.printed(name, storage, tmp_path)
+    now = without_later(look.printed(name, storage, tmp_path))
+    assert now["export types"].pop("context") == "string"
     same(now, golden("ledger")["campaigns"][name]["printed"])
 
 
@@ -198,6 +255,8 @@ def test_the_same_calls_write_the_same_log(
     """They do under the rules of then: new campaigns scale costs by another one, and say so."""
     monkeypatch.setattr("bursar.campaign.config.NEW_SCALE", "declared")
     new: Any = MemoryStore()
+    if name == "defaults":
+        monkeypatch.setattr(commands, "find_pause_reason", former_pause_reason)
     if name == "restored":
         new = f"sqlite:///{tmp_path / 'new.db'}"
         story.restored(tmp_path / "new.db", look.cli)
@@ -226,7 +285,7 @@ def test_the_first_event_of_a_new_campaign_has_one_key_more(storage: str) -> Non
 
 def test_answers_are_the_same(storage: str) -> None:
     token = golden("ledger")["keys"]["all"]["token"]
-    same(look.answers(storage, token), golden("answers")["answers"])
+    same(without_later(look.answers(storage, token)), golden("answers")["answers"])
 
 
 def test_keys_are_known(storage: str) -> None:
@@ -286,7 +345,7 @@ def meaning(node: Any, document: Any, inside: tuple[str, ...] = ()) -> Any:
 
 
 def test_the_openapi_document_means_the_same() -> None:
-    now, then = look.openapi(), golden("openapi")
+    now, then = without_later_fields(look.openapi()), golden("openapi")
     for part in ("paths", "servers", "openapi"):
         same(meaning({part: now[part]}, now), meaning({part: then[part]}, then))
     same(now["components"]["securitySchemes"], then["components"]["securitySchemes"])
@@ -302,6 +361,8 @@ def test_every_command_and_option_is_still_there() -> None:
     assert not missing
     for words, options in then.items():
         now_here = {name: one for name, one in now[words].items() if name in options}
+        if words == "bursar campaign create":  # it is 6, or more if the amounts need more
+            now_here["--exponent"]["default"] = now_here["--exponent"]["default"] or 6
         same({words: now_here}, {words: options})
         order = [name for name, one in now[words].items() if one["kind"] == "argument"]
         assert order == [name for name in order if name in options]

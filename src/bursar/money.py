@@ -1,18 +1,22 @@
 """Money: integers of a small unit inside, decimals outside; floats only where they are exact."""
 
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from bursar.errors import InvalidInput
 from bursar.formatting import format_money
+from bursar.validation import unwrap_scalar
 
 Amount = Decimal | str | int | float
 Rounding = Literal["up", "down", "nearest"]
 
 _MODES = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN}
+_MOST_EXPONENT = 12
+_LONGEST = 100  # digits of an amount that is kept as text; 0.1 as a float has 55
 _DIGITS = 18  # of the largest amount in units: below 2^63, as databases keep it
 
 
@@ -39,10 +43,10 @@ class Coin:
     currency: str = ""
 
     def __post_init__(self) -> None:
-        if type(self.exponent) is not int or not 0 <= self.exponent <= 12:
+        if type(self.exponent) is not int or not 0 <= self.exponent <= _MOST_EXPONENT:
             raise InvalidInput(
-                f"exponent must be a whole number from 0 to 12, got {self.exponent!r};"
-                " 2 keeps cents, 6 millionths"
+                f"exponent must be a whole number from 0 to {_MOST_EXPONENT}, got"
+                f" {self.exponent!r}; 2 keeps cents, 6 millionths"
             )
         name = self.currency
         if not isinstance(name, str) or len(name) > 16 or not name.isprintable():
@@ -56,7 +60,8 @@ class Coin:
             raise InvalidInput(f"rounding must be one of {', '.join(_MODES)}, got {rounding!r}")
         if type(value) is str and rounding is None:
             return _units_of_text(name, value, self.exponent)
-        return _to_units(name, value, _to_decimal(name, value), self.exponent, rounding)
+        value = unwrap_scalar(value)
+        return _to_units(name, value, parse_amount(name, value), self.exponent, rounding)
 
     def amount(self, units: int) -> Decimal:
         """Return units as an amount, with all digits of the exponent."""
@@ -79,12 +84,54 @@ class Coin:
         return format_money(self.amount(units), self.currency)
 
 
+def choose_exponent(amounts: Iterable[Amount], least: int = 6) -> int:
+    """Return the decimals that amounts need, from ``least`` to the most that a coin can have.
+
+    What is no amount does not count: it is refused where it is used.
+
+    >>> choose_exponent(["25.00", "0.000000001"]), choose_exponent([0.1, "1e-40", "x"])
+    (9, 6)
+    """
+    return max([least, *filter(_MOST_EXPONENT.__ge__, map(count_decimals, amounts))])
+
+
+def find_exponent(
+    budget: Amount, arms: Mapping[str, Amount], caps: Mapping[str, Amount], min_cost: Any = None
+) -> int:
+    """Return how many decimals the money of a new campaign needs: 6, or more."""
+    amounts = [budget, *([] if min_cost is None else [min_cost])]
+    for one in (arms, caps):
+        amounts += one.values() if isinstance(one, Mapping) else ()
+    return choose_exponent(amounts)
+
+
+def count_decimals(value: Amount) -> int:
+    """Return how many decimals an amount has, without zeros at its end; 0 if it is no amount."""
+    with suppress(InvalidInput):
+        return len(format_amount("amount", value).partition(".")[2])
+    return 0
+
+
+def format_amount(name: str, value: Amount) -> str:
+    """Return an amount as text, the same for equal amounts.
+
+    >>> format_amount("hold", "0.020"), format_amount("hold", Decimal("2E1"))
+    ('0.02', '20')
+    """
+    found = parse_amount(name, unwrap_scalar(value))
+    if not -_LONGEST < found.adjusted() < _LONGEST or len(found.as_tuple().digits) > _LONGEST:
+        raise InvalidInput(f"{name} must have at most {_LONGEST} digits, got {value!r:.100}")
+    text = f"{found:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 @lru_cache(maxsize=4096)
 def _units_of_text(name: str, value: str, exponent: int) -> int:
-    return _to_units(name, value, _to_decimal(name, value), exponent, None)
+    return _to_units(name, value, parse_amount(name, value), exponent, None)
 
 
-def _to_decimal(name: str, value: Amount) -> Decimal:
+def parse_amount(name: str, value: Amount) -> Decimal:
+    """Return an amount as a decimal number; it must be 0 or more, and finite."""
     # Decimal takes '1_000' and full-width digits; money does not
     odd = isinstance(value, str) and not (value.isascii() and "_" not in value)
     found = None

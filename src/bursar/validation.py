@@ -5,6 +5,7 @@ name, the requirement and the value.
 """
 
 import math
+from decimal import Decimal
 from enum import Enum
 from numbers import Integral, Real
 from typing import Any
@@ -17,6 +18,24 @@ def check_number(name: str, value: Any) -> float:
     if not isinstance(value, Real) or isinstance(value, bool):
         raise InvalidInput(f"{name} must be a number, got {value!r}; convert it")
     return float(value)
+
+
+Reward = float | Decimal | bool
+"""A reward as people have it: a number of Python or NumPy, or whether something succeeded."""
+
+
+def parse_reward(name: str, value: Any) -> float:
+    """Return a reward as a number: True is 1, False is 0."""
+    value = unwrap_scalar(value)
+    return float(value) if isinstance(value, bool | Decimal) else check_number(name, value)
+
+
+def unwrap_scalar(value: Any) -> Any:
+    """Return a scalar of NumPy as Python's own number, and anything else as it is."""
+    # without an import of NumPy; an array, even one of a single number, is no number
+    if type(value).__module__ == "numpy" and type(value).__name__ != "ndarray":
+        return value.item() if hasattr(value, "item") else value
+    return value
 
 
 def check_positive(name: str, value: Any, hint: str) -> float:

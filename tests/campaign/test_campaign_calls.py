@@ -332,7 +332,12 @@ def test_every_rule_is_in_the_config_the_schema_the_shell_and_the_form() -> None
     assert rules <= set(NewCampaignRequest.__struct_fields__)
     assert rules <= {one.name for one in get_command(campaign_app).commands["create"].params}
     form, arguments = parse_form(
-        DEFAULTS | {name: "0.5" for name, rule in RULES.items() if rule.default is None}
+        DEFAULTS
+        | {
+            name: rule.choices[0] if rule.choices else "0.5"
+            for name, rule in RULES.items()
+            if rule.default is None
+        }
     )
     assert rules <= set(arguments)
     assert not rules & set(form.errors)

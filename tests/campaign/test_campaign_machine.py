@@ -142,10 +142,11 @@ class Machine(RuleBasedStateMachine):
 
     # asking
 
-    def ask(self, id: str | None, among: frozenset[str] | None) -> None:
+    def ask(self, id: str | None, among: frozenset[str] | None, own: int | None = None) -> None:
         self.tick(1)
         self.model.reap()
         few = None if among is None else sorted(among)
+        hold = {} if own is None else {"hold": money(own)}
         before = self.model.bets.get(id) if id is not None else None
         if before is not None:
             if before.among != among:
@@ -158,22 +159,20 @@ class Machine(RuleBasedStateMachine):
             assert again.money == before.money
             return
         try:
-            fits, constrained = self.model.may_ask(among)
+            fits, constrained = self.model.may_ask(among, own)
         except Refused as refusal:
             with pytest.raises(getattr(errors, str(refusal))):
-                self.campaign.ask(id=id, among=few)
+                self.campaign.ask(id=id, among=few, **hold)
             return
-        granted = self.campaign.ask(id=id, among=few)
+        granted = self.campaign.ask(id=id, among=few, **hold)
         assert not granted.replayed
-        self.granted(granted, fits, constrained, among)
+        assert granted.arm in fits
+        assert granted.constrained == constrained
+        self.granted(granted, among, own)
 
-    def granted(
-        self, got: Any, fits: set[str], constrained: bool, among: frozenset[str] | None
-    ) -> None:
-        assert got.arm in fits
-        assert got.constrained == constrained
-        assert got.hold == money(self.model.arms[got.arm])
-        self.model.asked(got.id, got.arm, among)
+    def granted(self, got: Any, among: frozenset[str] | None, own: int | None) -> None:
+        assert got.hold == money(self.model.hold(got.arm, own))
+        self.model.asked(got.id, got.arm, among, own)
         day = self.model.bets[got.id].day
         for limit, spent, held in self.limits(got.arm, day):
             assert limit is None or spent + held <= limit  # I1
@@ -191,6 +190,10 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def ask_any(self) -> None:
         self.ask(None, None)
+
+    @rule(own=st.integers(1, 40))
+    def ask_with_a_hold(self, own: int) -> None:
+        self.ask(None, None, own)
 
     @rule(reward=rewards)
     def ask_and_tell(self, reward: float) -> None:

@@ -120,7 +120,9 @@ def test_own_ids_batches_and_subsets(shell):
 
 def test_nothing_left_is_exit_code_3(shell):
     shell.create(budget="0.010")
-    assert len(shell.run("ask", "llm", "--n", "10").splitlines()) == 2  # what fits is granted
+    *granted, warning = shell.run("ask", "llm", "--n", "10").splitlines()
+    assert len(granted) == 2  # what fits is granted
+    assert warning.startswith("warning: 2 of 10 were granted: Budget exhausted: the cheapest arm")
     said = shell.run("ask", "llm", code=3)
     assert said.startswith("error: Budget exhausted: the cheapest arm, 'small', needs 0.004")
     assert said.count("\n") == 1

@@ -91,7 +91,7 @@ def test_money_whose_digits_are_not_known_yet_goes_as_it_is():
     assert body["rounding"] == "up"
 
 
-@pytest.mark.parametrize("cost", [0.1, "NaN", "-1", math.inf, True, "1_0", "1e30", "0.0000001"])
+@pytest.mark.parametrize("cost", ["NaN", "-1", math.inf, True, "1_0", "1e30"])
 def test_money_that_no_campaign_takes_is_never_sent(cost):
     wire = in_turn(ok(decision(), 201))
     campaign = wire.client().campaign("llm")
@@ -200,7 +200,7 @@ def test_a_campaign_is_made_with_money_as_text_and_rules_as_they_are():
         }
     ]
     with pytest.raises(errors.InvalidInput, match="budget has more than 6 decimals"):
-        wire.client().create("x", "0.0000001", {"a": 1})
+        wire.client().create("x", "0.0000001", {"a": 1}, exponent=6)
 
 
 def test_the_key_is_shown_to_the_service_only():

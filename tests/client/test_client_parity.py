@@ -7,16 +7,18 @@ import asyncio
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from service_app import Live, live  # noqa: F401
 
 from bursar.campaign import Campaign, Decision
 from bursar.client import AsyncCampaign, AsyncClient, Client, RemoteCampaign
 from bursar.client.transport import Request
-from bursar.errors import BursarError, IdempotencyMismatch, UnknownDecision
+from bursar.errors import BursarError, IdempotencyMismatch, InvalidInput, UnknownDecision
 from bursar.ledger.sqlite_file import restore
 
 # what only whoever keeps the ledger can do
@@ -152,6 +154,10 @@ def story(c: Any) -> Iterator[Any]:
     yield tried(lambda: c.tell("one", cost=0.1)), tried(lambda: c.ask(among=["tiny"]))
     yield tried(lambda: c.tell("one", reward=2.0)), tried(lambda: c.tell("one"))
     yield c.correct("one", cost="0.0015", reason="the bill"), c.spent, c.held, c.available
+    yield c.ask(id="own", hold="0.0020"), c.ask(id="own", hold=Decimal("0.002"))
+    yield tried(lambda: c.ask(id="own", hold="0.003")), tried(lambda: c.ask(hold="0"))
+    yield tried(lambda: c.ask(hold=-0.1)), c.ask(id="most", hold=1, among=["small"])
+    yield c.tell("own", cost="0.0025", reward=True), c.overrun, c.void("most"), c.alarms
     some = c.ask(5, exclude=["large"], context={"task": "qa"})
     yield some, c.open, c.holds()
     yield c.tell_many(
@@ -185,6 +191,8 @@ def story(c: Any) -> Iterator[Any]:
     c.change(budget="0.6", caps={"arm:small": "0.3", "arm:large": "0.25"})
     yield c.budget, tried(lambda: c.change(budget="9", caps={"arm:none": "1"})), c.budget
     yield tried(lambda: c.set_cap("week", "1")), [arm.cap for arm in c.arms()]
+    many = c.ask(1200)
+    yield many.asked, many.granted, many.reason, c.state, len(c.void_many(many))
     c.pause()
     yield c.state, tried(c.ask), tried(lambda: c.reconcile("1"))
     c.resume()
@@ -206,6 +214,34 @@ def test_one_story_is_the_same_embedded_and_over_the_wire(live: Live):
             assert seen(theirs) == seen(mine)
             assert str(seen(others)).replace("zzz", "llm") == str(seen(mine))
         runner.run(awaited.close())
+
+
+def test_costs_are_rounded_as_the_campaign_says_whatever_the_key_may_read(live: Live):
+    def told(c: Any) -> Iterator[Any]:
+        decision = c.ask()
+        yield c.tell(decision, cost=0.0012345678), c.correct(decision, cost="0.00200000001")
+        first, second = c.ask(2)
+        yield c.tell_many([{"decision": first, "cost": np.float64(0.0012345678), "reward": True}])
+        with c.decide() as one:
+            one.settle(cost="0.0012345678", reward=np.int64(1))
+        yield c.run(lambda arm: (0.0012345678, False), most=1)
+        yield c.tell(second, cost="0.0019999999", rounding="down")
+
+    here = Campaign("llm", "1.00", ARMS, rounding="up")
+    mine = list(told(here))
+    assert str(here.spent) == "0.007705"
+    with Client(live.url, key=live.token) as client:
+        client.create("blind", "1.00", ARMS, rounding="up")
+        token = client.create_key(["ask", "tell"], campaigns=["blind"]).token
+        assert seen(list(told(client.create("llm", "1.00", ARMS, rounding="up")))) == seen(mine)
+        strict = client.create("strict", "1.00", ARMS)
+        with pytest.raises(InvalidInput, match="is a float with no exact decimal value"):
+            strict.tell(strict.ask(), cost=0.1)
+        with Client(live.url, key=token) as other:
+            blind = other.campaign("blind")
+            assert blind.tell(blind.ask(), cost=0.0012345678).cost == Decimal("0.001235")
+        tiny = client.create("tiny", "0.000001", {"a": "0.000000001"})
+        assert tiny.ask().hold == Decimal("0.000000001")
 
 
 def test_what_is_returned_is_of_the_same_kind(live: Live):

@@ -17,6 +17,7 @@ if _TYPE_CHECKING:
     from bursar.campaign.committer import SystemClock as SystemClock
     from bursar.campaign.config import Config as Config
     from bursar.campaign.decision import Decision as Decision
+    from bursar.campaign.decision import DecisionList as DecisionList
     from bursar.campaign.explanation import Explanation as Explanation
     from bursar.campaign.explanation import Option as Option
     from bursar.campaign.forecast import Forecast as Forecast
@@ -32,6 +33,7 @@ _HOMES = {
     "Clock": "campaign.committer",
     "Config": "campaign.config",
     "Decision": "campaign.decision",
+    "DecisionList": "campaign.decision",
     "Estimate": "estimate",
     "Explanation": "campaign.explanation",
     "Forecast": "campaign.forecast",

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypedDict
 import msgspec
 
 from bursar.errors import InvalidInput
-from bursar.validation import check_name, check_plain, check_text
+from bursar.money import Amount, format_amount
+from bursar.validation import check_name, check_plain, check_text, unwrap_scalar
 
 _CONTEXT_LIMIT = 16_384  # bytes
 _CANONICAL = msgspec.json.Encoder(order="deterministic")
@@ -39,10 +40,11 @@ class AskKeywords(TypedDict, total=False):
     among: Sequence[str] | None
     exclude: Sequence[str] | None
     context: dict[str, Any] | None
+    hold: Amount | None
 
 
 class AskOptions(NamedTuple):
-    """What an ask may say: arms to choose among, arms to exclude, and a context to record.
+    """What an ask may say: arms to choose among or to exclude, a context to record, and a hold.
 
     The fingerprint tells two asks with the same id apart if their options differ.
     """
@@ -51,6 +53,7 @@ class AskOptions(NamedTuple):
     exclude: tuple[str, ...] | None
     context: dict[str, Any] | None
     fingerprint: str
+    hold: str | None = None
 
     def keys(self, known: Iterable[str]) -> tuple[str, ...] | None:
         """Return the arms that the options leave, or None for all."""
@@ -68,21 +71,26 @@ def make_ask_options(
     among: Sequence[str] | None = None,
     exclude: Sequence[str] | None = None,
     context: dict[str, Any] | None = None,
+    hold: Amount | None = None,
 ) -> AskOptions:
     """Return the options of an ask; refuse what a log cannot keep."""
-    if among is None and not exclude and context is None:
+    if among is None and not exclude and context is None and hold is None:
         return ANY
     few, out = _check_keys("among", among), _check_keys("exclude", exclude)
     if few == ():
         raise InvalidInput("among must name at least one arm, got none; leave it out for all")
-    if not out and context is None:
+    if not out and context is None and hold is None:
         return AskOptions(few, None, None, _encode(few))
     digest = kept = None
     if context is not None:
         encoded = _encode_context(context)
         digest = blake2b(encoded, digest_size=16).hexdigest()
         kept = msgspec.json.decode(encoded)  # a copy: the caller may change its own
-    return AskOptions(few, out, kept, _encode({"among": few, "context": digest, "exclude": out}))
+    options: dict[str, Any] = {"among": few, "context": digest, "exclude": out}
+    if hold is None:
+        return AskOptions(few, out, kept, _encode(options))
+    text = _format_hold(hold)  # only here: the asks of earlier versions had none
+    return AskOptions(few, out, kept, _encode(options | {"hold": text}), text)
 
 
 def number_batch(options: AskOptions, n: int) -> AskOptions:
@@ -107,7 +115,7 @@ def load_ask_options(fingerprint: str, context: dict[str, Any] | None = None) ->
     among, exclude = (
         None if keys is None else tuple(keys) for keys in map(kept.get, ("among", "exclude"))
     )
-    return AskOptions(among, exclude, context, fingerprint)
+    return AskOptions(among, exclude, context, fingerprint, kept.get("hold"))
 
 
 def _check_keys(name: str, given: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -116,6 +124,17 @@ def _check_keys(name: str, given: Sequence[str] | None) -> tuple[str, ...] | Non
     if isinstance(given, str):
         raise InvalidInput(f"{name} must be a list of arms, got the text {given!r}")
     return tuple(sorted({check_text(f"an arm of {name}", key) for key in given}))
+
+
+def _format_hold(hold: Amount) -> str:
+    # an estimate need not be exact, so a float is what it is printed as
+    plain = unwrap_scalar(hold)
+    text = format_amount("hold", repr(plain) if type(plain) is float else plain)
+    if text == "0":
+        raise InvalidInput(
+            f"hold must be above 0, got {hold!r}; leave it out for the campaign's rule"
+        )
+    return text
 
 
 def _encode_context(context: dict[str, Any]) -> bytes:

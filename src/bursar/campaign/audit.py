@@ -19,7 +19,7 @@ from bursar import errors
 from bursar.campaign import events as kinds
 from bursar.campaign.ask_options import load_ask_options
 from bursar.campaign.committer import SNAPSHOT_EVERY
-from bursar.campaign.holds import ask
+from bursar.campaign.holds import ask, find_own_hold
 from bursar.campaign.records import day_of
 from bursar.campaign.state import State, decode_snapshot, encode_snapshot
 from bursar.campaign.transaction import Transaction
@@ -351,9 +351,10 @@ def _keep_snapshot(store: Store, state: State) -> None:
             writer.save_snapshot(state.seq, content)
 
 
-def among_of(state: State, asked: Event) -> tuple[str, ...] | None:
-    """Return the arms that an ask was restricted to, or None for all."""
-    return load_ask_options(asked.body["print"], None).keys(state.keys)
+def options_of(state: State, asked: Event) -> tuple[tuple[str, ...] | None, int | None]:
+    """Return the arms that an ask was restricted to (None for all), and the hold that it named."""
+    options = load_ask_options(asked.body["print"], None)
+    return options.keys(state.keys), find_own_hold(state, options)
 
 
 def replay_ask(state: State, asked: Event) -> tuple[bool, str | None]:

@@ -13,10 +13,16 @@ from bursar.campaign.ask_options import ANY, AskKeywords, make_ask_options
 from bursar.campaign.audit import Verification, save_verification, verify_campaign
 from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
 from bursar.campaign.config import DEFAULT_POLICY, Config
-from bursar.campaign.creation import check_arm, check_scope, create_campaign, open_store
+from bursar.campaign.creation import (
+    check_arm,
+    check_scope,
+    create_campaign,
+    open_store,
+)
 from bursar.campaign.decision import (
     Decision,
     DecisionBlock,
+    DecisionList,
     Grant,
     Playable,
     TokenSigner,
@@ -25,14 +31,15 @@ from bursar.campaign.decision import (
 )
 from bursar.campaign.explanation import Explanation, explain_decision
 from bursar.campaign.forecast import Forecast, ForecastModel, make_forecast, read_recent_events
+from bursar.campaign.overruns import is_overrunning, list_overrun_alarms
 from bursar.campaign.state import State, encode_snapshot
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.campaign.views import ArmView, Status, copy_arms, make_arm_views, make_status
 from bursar.formatting import pluralize
 from bursar.ledger import Event, Store
 from bursar.ledger.store import unknown_campaign
-from bursar.money import Amount, Coin, Rounding
-from bursar.validation import check_text
+from bursar.money import Amount, Coin, Rounding, find_exponent
+from bursar.validation import Reward, check_text
 
 
 class Campaign(Playable):
@@ -55,7 +62,8 @@ class Campaign(Playable):
     caps : mapping of str to amount
         "day" and "arm:KEY": what may be spent per day (UTC), or on an arm.
     currency, exponent
-        See :class:`bursar.money.Coin`.
+        See :class:`bursar.money.Coin`. By default money has 6 decimals, or as many more as the
+        amounts given here need.
     clock : Clock
         Where the time comes from.
     by : str
@@ -87,7 +95,7 @@ class Campaign(Playable):
         storage: str | Store = "memory",
         caps: Mapping[str, Amount] | None = None,
         currency: str = "",
-        exponent: int = 6,
+        exponent: int | None = None,
         clock: Clock | None = None,
         by: str = "",
         **rules: Any,
@@ -100,6 +108,8 @@ class Campaign(Playable):
                 "a new campaign needs a budget and arms; give both, or neither"
             )
         if budget is not None and arms is not None:
+            if exponent is None:
+                exponent = find_exponent(budget, arms, caps or {}, rules.get("min_cost"))
             create_campaign(
                 self.store, name,
                 Config.make(policy, Coin(exponent, currency), reward_range, rules),
@@ -134,7 +144,7 @@ class Campaign(Playable):
     def ask(self, *, id: str | None = None, **options: Unpack[AskKeywords]) -> Decision: ...
 
     @overload
-    def ask(self, n: int, **options: Unpack[AskKeywords]) -> list[Decision]: ...
+    def ask(self, n: int, **options: Unpack[AskKeywords]) -> DecisionList: ...
 
     def ask(
         self,
@@ -144,23 +154,29 @@ class Campaign(Playable):
         among: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
         context: dict[str, Any] | None = None,
-    ) -> Decision | list[Decision]:
+        hold: Amount | None = None,
+    ) -> Decision | DecisionList:
         """Return the arm to play next and hold its cost; raise BudgetExhausted if no arm fits.
 
         Parameters
         ----------
         n : int, optional
-            Ask for n decisions in one commit; fewer are returned if the budget ends on the way.
+            Ask for n decisions in one commit; fewer are returned if the budget ends on the way,
+            and ``.reason`` of the list says why.
         id : str, optional
             A name of your own for the decision: asking again with it returns the same one.
         among, exclude : sequence of str, optional
             Arms to choose among; arms to leave out.
         context : dict, optional
-            What to record with the decision: plain data of at most 16 KiB.
+            What to record with the decision: plain data of at most 16 KiB. Exports have it; no
+            policy sees it.
+        hold : amount, optional
+            The most that this decision should cost, if you know: it is held in place of what the
+            campaign's rule says, and never more than the maximum of the arm.
         """
         options = ANY
-        if among is not None or exclude is not None or context is not None:
-            options = make_ask_options(among, exclude, context)
+        if among is not None or exclude is not None or context is not None or hold is not None:
+            options = make_ask_options(among, exclude, context, hold)
         if n is None:
             return self.committer.execute(commands.ask_command(id, options))
         if id is not None:
@@ -187,9 +203,9 @@ class Campaign(Playable):
         block.check_settled()
         self.tell(block.decision, **block.outcome)
 
-    def _check_outcome(self, cost: Amount | None, reward: float | None) -> None:
+    def _check_outcome(self, cost: Amount | None, reward: Reward | None) -> None:
         if cost is not None:
-            self.coin.units("cost", cost)
+            self.config.units("cost", cost)
         if reward is not None:
             self.config.check_reward(reward)
 
@@ -199,7 +215,7 @@ class Campaign(Playable):
         self,
         decision: Decision | str,
         cost: Amount | None = None,
-        reward: float | None = None,
+        reward: Reward | None = None,
         *,
         report: str | None = None,
         rounding: Rounding | None = None,
@@ -213,12 +229,12 @@ class Campaign(Playable):
             What ask() returned, or its id.
         cost : amount, optional
             What it cost, even if that is more than was held.
-        reward : float, optional
-            What it earned; may come days later.
+        reward : float or bool, optional
+            What it earned; may come days later. True is 1, False is 0.
         report : str, optional
             A name of your own for this report, so that a retry is told from another report.
         rounding : {"up", "down", "nearest"}, optional
-            For costs with more digits than the campaign keeps.
+            For costs with more digits than the campaign keeps; by default as the campaign rounds.
         token : str, optional
             What :meth:`token` returned for the decision: with it, an outcome is recorded even if
             the ledger was restored from a backup that does not have the decision.
@@ -262,7 +278,7 @@ class Campaign(Playable):
         self,
         decision: Decision | str,
         cost: Amount | None = None,
-        reward: float | None = None,
+        reward: Reward | None = None,
         reason: str = "",
         *,
         by: str = "",
@@ -405,8 +421,10 @@ class Campaign(Playable):
 
     @property
     def alarms(self) -> list[str]:
-        """What an operator should know: clocks that were set, checks and policies that failed."""
-        flags = self._state.flags  # first: reading it may raise an alarm
+        """What an operator should know: overruns, clocks that were set, what failed or changed."""
+        flags = self.execute(  # first: reading it may raise an alarm
+            lambda transaction: [*list_overrun_alarms(transaction.state), *transaction.state.flags]
+        )
         committer = self.committer
         return [*committer.trusted.alarms, *committer.alarms.copy().values(), *flags]
 
@@ -451,9 +469,13 @@ class Campaign(Playable):
             check_text(name, text)
 
         def command(transaction: Transaction) -> None:
-            arm = transaction.state.arms[transaction.arm_number(body["key"])]
+            state = transaction.state
+            arm = state.arms[transaction.arm_number(body["key"])]
             if arm.state in states:
-                transaction.append_event(kind, body)
+                # else its next cost above a hold would pause it again
+                anew = kind == kinds.ARM_RESUMED and state.config.quantile is not None
+                renewed = {"anew": True} if anew and is_overrunning(state, arm) else {}
+                transaction.append_event(kind, body | renewed)
             elif arm.state == "retired":
                 raise errors.InvalidInput(f"arm {arm.key!r} is retired for good; add another")
 

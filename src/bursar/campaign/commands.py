@@ -14,14 +14,15 @@ from bursar.campaign import holds
 from bursar.campaign.ask_options import ANY, AskOptions, check_new_id, new_id, number_batch
 from bursar.campaign.committer import Command
 from bursar.campaign.config import Config
-from bursar.campaign.decision import Decision, Grant, make_decision
+from bursar.campaign.decision import Decision, DecisionList, Grant, make_decision
 from bursar.campaign.events import ADOPTED, ARM_PAUSED, CONFIRMED, CORRECTED, TOLD, VOIDED
+from bursar.campaign.overruns import find_pause_reason
 from bursar.campaign.records import OPEN, DecisionRecord
 from bursar.campaign.state import State
 from bursar.campaign.transaction import Transaction, release_expired
 from bursar.errors import BursarError, InvalidInput, OutcomeConflict, UnknownDecision
 from bursar.money import Amount, Rounding
-from bursar.validation import check_int, check_number, check_text
+from bursar.validation import Reward, check_int, check_text, parse_reward
 
 _TOO_MUCH = 2**63  # units
 
@@ -39,22 +40,23 @@ def ask_command(id: str | None = None, options: AskOptions = ANY) -> Command[Dec
 
 def ask_many_command(
     n: int, options: AskOptions = ANY, ids: Sequence[str] | None = None
-) -> Command[list[Decision]]:
-    """Return the command of many asks; it returns a list, shorter if the budget ends on the way."""
+) -> Command[DecisionList]:
+    """Return the command of many asks; the list is shorter if the budget ends on the way."""
     count = check_int("n", n, 1, "how many decisions to ask for")
     keys = [check_new_id(one) for one in ids or ()]
     if ids is not None and not len(keys) == len(set(keys)) == count:
         raise InvalidInput(f"ids must be {count} different ids, one per decision, got {len(keys)}")
 
-    def command(transaction: Transaction) -> list[Decision]:
+    def command(transaction: Transaction) -> DecisionList:
         # all of them are looked up before money is held for any
         found = {key: holds.find_granted(transaction, key, options.fingerprint) for key in keys}
-        return _ask_each(transaction, found or [new_id() for _ in range(count)], options, found)
+        every = found or [new_id() for _ in range(count)]
+        return _ask_each(transaction, count, every, options, found)
 
     return command
 
 
-def ask_batch_command(n: int, options: AskOptions = ANY, *, id: str) -> Command[list[Decision]]:
+def ask_batch_command(n: int, options: AskOptions = ANY, *, id: str) -> Command[DecisionList]:
     """Return the command of many asks under one id of the caller's; it returns a list.
 
     The decisions are called id.1, id.2 and so on. Repeating the batch returns what it was granted
@@ -64,7 +66,7 @@ def ask_batch_command(n: int, options: AskOptions = ANY, *, id: str) -> Command[
     keys = [check_new_id(f"{check_new_id(id)}.{number}") for number in range(1, count + 1)]
     numbered = number_batch(options, count)
 
-    def command(transaction: Transaction) -> list[Decision]:
+    def command(transaction: Transaction) -> DecisionList:
         holds.check_unused(transaction, id)
         prints = numbered.fingerprint, options.fingerprint  # earlier versions did not record n
         granted: dict[str, DecisionRecord] = {}
@@ -72,29 +74,33 @@ def ask_batch_command(n: int, options: AskOptions = ANY, *, id: str) -> Command[
             if (record := holds.find_granted(transaction, key, *prints)) is None:
                 break
             granted[key] = record
-        return _ask_each(transaction, granted or keys, numbered, granted)
+        return _ask_each(transaction, count, granted or keys, numbered, granted)
 
     return command
 
 
 def _ask_each(
     transaction: Transaction,
+    count: int,
     keys: Iterable[str],
     options: AskOptions,
     granted: Mapping[str, DecisionRecord | None],
-) -> list[Decision]:
+) -> DecisionList:
     """Return decisions with these ids, those that were granted before as they are."""
-    found: list[Decision] = []
+    found = DecisionList(asked=count)
     for key in keys:
         record, replayed = granted.get(key), True
         try:
             if record is None:
                 record, replayed = holds.ask(transaction, key, options, new=True)
-        except BursarError:  # what was granted before it stays granted
+        except BursarError as error:  # what was granted before it stays granted
             if not found:
                 raise
+            found.reason = str(error)
             break
         found.append(make_decision(transaction.state, record, replayed))
+    if found.granted < count and found.reason is None:
+        found.reason = "the batch was asked for before, and then no more of it was granted"
     return found
 
 
@@ -102,7 +108,7 @@ def tell_command(
     config: Config,
     decision: Decision | str,
     cost: Amount | None = None,
-    reward: float | None = None,
+    reward: Reward | None = None,
     report: str | None = None,
     rounding: Rounding | None = None,
     grant: Grant | None = None,
@@ -111,8 +117,8 @@ def tell_command(
 
     ``grant`` comes from a signed token: with it a decision that the log does not know is adopted.
     """
-    units = None if cost is None else config.coin.units("cost", cost, rounding)
-    number = reward if reward is None or type(reward) is float else check_number("reward", reward)
+    units = None if cost is None else config.units("cost", cost, rounding)
+    number = reward if reward is None or type(reward) is float else parse_reward("reward", reward)
     key = decision.id if type(decision) is Decision else decision_id(decision)
 
     def command(transaction: Transaction) -> Decision:
@@ -185,11 +191,10 @@ def _append_outcome(
     if loaded:
         record, _ = transaction.get_decision(record.id)
     if "cost" in body and body["cost"] > record.hold:
-        state = transaction.state
-        arm, most = state.arms[record.arm], state.config.overruns
-        if most and arm.overruns >= most and arm.state == "active":
-            reason = f"{arm.overruns} costs above their hold"
-            transaction.append_event(ARM_PAUSED, {"key": arm.key, "reason": reason})
+        reason = find_pause_reason(transaction.state, record, body["cost"])
+        if reason is not None:
+            key = transaction.state.arms[record.arm].key
+            transaction.append_event(ARM_PAUSED, {"key": key, "reason": reason})
     return record
 
 
@@ -286,13 +291,13 @@ def correct_command(
     config: Config,
     decision: Decision | str,
     cost: Amount | None = None,
-    reward: float | None = None,
+    reward: Reward | None = None,
     reason: str = "",
     by: str = "",
 ) -> Command[Decision]:
     """Return the command that replaces an outcome: a new event; the old one stays in the log."""
-    units = None if cost is None else config.coin.units("cost", cost)
-    number = None if reward is None else check_number("reward", reward)
+    units = None if cost is None else config.units("cost", cost)
+    number = None if reward is None else parse_reward("reward", reward)
     key = decision_id(decision)
 
     def command(transaction: Transaction) -> Decision:

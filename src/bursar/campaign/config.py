@@ -14,8 +14,8 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from bursar.errors import InvalidInput, suggest
-from bursar.money import Coin
-from bursar.validation import check_int, check_number
+from bursar.money import Amount, Coin, Rounding
+from bursar.validation import Reward, check_int, check_number, parse_reward
 
 if TYPE_CHECKING:
     from bursar.policies import Policy
@@ -24,6 +24,7 @@ DEFAULT_POLICY = "omega-star-ucb:rho=0.25"
 NEW_SCALE = "seen"  # the scale of campaigns that are created now
 _DAY = 86_400.0
 _LARGEST = 2**63 - 1
+_LATER = (("rounding", None), ("scale", "declared"))  # rules that the first logs did not have, with what they did
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +160,10 @@ class Config:
         "flag", "When an arm changes",
         "If the mean cost or reward of an arm changes: flag it, reset what was learned, or ignore.",
     )  # fmt: skip
+    rounding: Literal["up", "down", "nearest"] | None = _rule(
+        None, "Rounding of costs",
+        "How costs with more digits than the campaign keeps are rounded; by default they must fit.",
+    )  # fmt: skip
     explore: float = _rule(
         0.0, "Share of random asks",
         "Share of asks that choose an arm at random, so that bursar replay can compare policies.",
@@ -204,13 +209,17 @@ class Config:
         plain = {name: RULES[name].to_plain(value) for name, value in rules.items()}
         return cls(policy, coin, (low, high), NEW_SCALE, **plain)
 
-    def check_reward(self, reward: float, name: str = "reward") -> None:
+    def check_reward(self, reward: Reward, name: str = "reward") -> None:
         """Raise InvalidInput if a reward is outside of the range of this campaign."""
         low, high = self.reward_range
-        if not low <= check_number(name, reward) <= high:  # refuses NaN as well
+        if not low <= parse_reward(name, reward) <= high:  # refuses NaN as well
             raise InvalidInput(
                 f"{name} must be in the campaign's reward_range [{low:g}, {high:g}], got {reward!r}"
             )
+
+    def units(self, name: str, value: Amount, rounding: Rounding | None = None) -> int:
+        """Return a cost in units, rounded as the call says, or else as the campaign does."""
+        return self.coin.units(name, value, rounding or self.rounding)
 
     @property
     def quantile(self) -> float | None:
@@ -218,11 +227,11 @@ class Config:
         return _parse_quantile(self.hold)
 
     def to_body(self) -> dict[str, Any]:
-        """Return the rules as data for the first event, without what logs lacked before."""
+        """Return the rules as data for the first event."""
         body = asdict(self)
-        if self.scale == "declared":
-            del body["scale"]
-        return body
+        # a rule that came later is left out where it changes nothing, so that a log of today has
+        # the bytes that it had before
+        return {name: one for name, one in body.items() if (name, one) not in _LATER}
 
     @classmethod
     def from_body(cls, body: dict[str, Any]) -> Config:
@@ -236,12 +245,12 @@ def _list_rules() -> dict[str, Rule]:
     for one in fields(Config):
         if "rule" in one.metadata:
             hint = hints[one.name]
-            kinds = [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
-            literal = get_origin(hint) is Literal
+            optional = NoneType in get_args(hint)
+            [kind] = [one for one in get_args(hint) if one is not NoneType] if optional else [hint]
+            choices = get_args(kind) if get_origin(kind) is Literal else ()
             found[one.name] = replace(
                 one.metadata["rule"], name=one.name, default=one.default,
-                type=str if literal else kinds[0], choices=tuple(kinds) if literal else (),
-                optional=NoneType in get_args(hint),
+                type=str if choices else kind, choices=choices, optional=optional,
             )  # fmt: skip
     return found
 

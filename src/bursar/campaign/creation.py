@@ -1,6 +1,6 @@
 """How a campaign is created: its store is opened and its first event is written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,6 +67,7 @@ def create_campaign(
     first = Event(1, now, CREATED, "", body | author)
     summary = State(first).summary(granted=False)  # refuses what the policy cannot work with
     if name not in store.names():
+        _check_affordable(config.coin, body["budget"], body["arms"], body["caps"])
         try:
             store.create(name, first, summary)
         except CampaignExists:  # by another process, just now
@@ -130,6 +131,24 @@ def _check_money(
     if units == 0:
         raise InvalidInput(f"budget must be above 0, got {budget!r}; give what may be spent")
     return {"budget": units, "arms": max_costs, "caps": limits}
+
+
+def _check_affordable(
+    coin: Coin, budget: int, arms: Sequence[Sequence[Any]], caps: Mapping[str, int]
+) -> None:
+    """Refuse a campaign that could never grant an ask."""
+    limits = {
+        key: min(budget, caps.get("day", budget), caps.get(f"arm:{key}", budget)) for key, _ in arms
+    }
+    if all(most > limits[key] for key, most in arms):
+        key, most = min(arms, key=lambda one: int(one[1] - limits[one[0]]))
+        limit = coin.format(limits[key])
+        what = "budget" if limits[key] == budget else "cap"
+        raise InvalidInput(
+            f"no arm fits: the {what} allows {limit}, and {key!r}, the arm that needs least more,"
+            f" has a maximum cost of {coin.format(most)}; raise the {what}, or give the most that"
+            " an ask really costs"
+        )
 
 
 def _as_logged(value: Any) -> Any:

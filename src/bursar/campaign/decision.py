@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from bursar.errors import BudgetExhausted, BursarError, InvalidInput
 from bursar.money import Amount, Coin
-from bursar.validation import escape_surrogates
+from bursar.validation import Reward, escape_surrogates
 
 if TYPE_CHECKING:
     from bursar.campaign.records import DecisionRecord
@@ -126,6 +126,29 @@ class Decision(Struct, frozen=True, gc=False):
         return html_table({name: value for name, value in rows.items() if value is not None})
 
 
+class DecisionList(list[Decision]):
+    """The decisions of a batch, which may be fewer than were asked for.
+
+    Attributes
+    ----------
+    asked : int
+        How many were asked for.
+    reason : str or None
+        Why the others were not granted; None if all were.
+    """
+
+    def __init__(
+        self, found: Iterable[Decision] = (), *, asked: int, reason: str | None = None
+    ) -> None:
+        super().__init__(found)
+        self.asked, self.reason = asked, reason
+
+    @property
+    def granted(self) -> int:
+        """How many were granted."""
+        return len(self)
+
+
 def html_table(rows: dict[str, Any]) -> str:
     """Return names and values as an HTML table of two columns, for notebooks."""
     cells = (
@@ -157,7 +180,7 @@ class DecisionBlock:
     """
 
     def __init__(
-        self, decision: Decision, check: Callable[[Amount | None, float | None], object]
+        self, decision: Decision, check: Callable[[Amount | None, Reward | None], object]
     ) -> None:
         self.decision = decision
         self.outcome: dict[str, Any] = {}
@@ -172,7 +195,7 @@ class DecisionBlock:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.decision, name)
 
-    def settle(self, cost: Amount | None = None, reward: float | None = None) -> None:
+    def settle(self, cost: Amount | None = None, reward: Reward | None = None) -> None:
         """Set the cost and the reward, to be reported when the block ends; the last call counts."""
         self._check(cost, reward)
         given = {"cost": cost, "reward": reward}
@@ -207,7 +230,7 @@ class Playable:
 
     decide: Callable[..., AbstractContextManager[DecisionBlock]]
 
-    def run(self, play: Callable[[str], tuple[Amount, float]], most: int | None = None) -> int:
+    def run(self, play: Callable[[str], tuple[Amount, Reward]], most: int | None = None) -> int:
         """Play until the budget is used up; ``play(arm)`` returns its cost and reward.
 
         At most ``most`` decisions are made; their number is returned.

@@ -87,7 +87,11 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
     ARM_ADDED: {"key": str, "max_cost": int, "by": str},
     # An arm was paused by an operator, or because its costs exceeded their holds.
     ARM_PAUSED: {"key": str, "reason": str, "by": NotRequired[str]},
-    ARM_RESUMED: {"key": str, "by": str},
+    ARM_RESUMED: {
+        "key": str,
+        "by": str,
+        "anew": NotRequired[bool],  # it was paused for its costs: quantile holds start again
+    },
     ARM_RETIRED: {"key": str, "by": str},
     # The budget was raised or cut.
     BUDGET_SET: {"budget": int, "before": int, "by": str},

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bursar.campaign.audit import PastAsk, among_of, replay_ask, state_before
+from bursar.campaign.audit import PastAsk, options_of, replay_ask, state_before
 from bursar.campaign.decision import to_datetime
 from bursar.campaign.learner import CampaignLearner
 from bursar.campaign.state import State
@@ -168,9 +168,10 @@ def explain_decision(store: Store, name: str, decision: str) -> Explanation:
 
 def _make_options(past: PastAsk, available: int, source: str) -> list[Option]:
     state, asked = past.state, past.asked
-    among = among_of(state, asked)
+    among, own = options_of(state, asked)
     statuses = [
-        _find_status(state, number, among, available, source) for number in range(len(state.arms))
+        _find_status(state, number, among, state.hold_of(number, own), (available, source))
+        for number in range(len(state.arms))
     ]
     statuses[asked.body["arm"]] = ("chosen", "")
     able = [number for number, (status, _) in enumerate(statuses) if status in ("chosen", "open")]
@@ -183,15 +184,18 @@ def _make_options(past: PastAsk, available: int, source: str) -> list[Option]:
 
 
 def _find_status(
-    state: State, number: int, among: tuple[str, ...] | None, left: int, source: str
+    state: State, number: int, among: tuple[str, ...] | None, hold: int, room: tuple[int, str]
 ) -> tuple[str, str]:
-    """Return whether an arm could be chosen, and if not, why."""
-    arm, coin = state.arms[number], state.config.coin
+    """Return whether an arm could be chosen, and if not, why.
+
+    ``room`` is what was left, and of what.
+    """
+    arm, coin, (left, source) = state.arms[number], state.config.coin, room
     if arm.state != "active":
         return arm.state, f"was {arm.state}"
     if among is not None and arm.key not in among:
         return "excluded", "was not asked for"
-    hold, within_cap = state.hold_of(number), arm.money.within(left)
+    within_cap = arm.money.within(left)
     if hold <= within_cap:
         return "open", ""
     if arm.money.within(math.inf) <= left:

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from bursar.campaign.audit import among_of
+from bursar.campaign.audit import options_of
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.decision import to_datetime
 from bursar.campaign.events import ASKED, GRANTS, RELEASED, VOIDED
@@ -31,7 +31,7 @@ from bursar.ledger import Event
 
 _DECISION_COLUMNS = (
     "arm", "propensity", "cost", "reward", "decision", "time", "available", "hold", "money",
-    "reward_state", "constrained",
+    "reward_state", "constrained", "context",
 )  # fmt: skip
 _EVENT_COLUMNS = ("seq", "time", "kind", "decision", "body")
 _NOTHING_SPENT = (*OPEN, VOIDED, RELEASED)
@@ -93,8 +93,7 @@ def decision_rows(campaign: Campaign) -> list[dict[str, Any]]:
         if event.kind in GRANTS:
             offer = _available_arms(state, event)
             offers[event.decision] = same.setdefault(offer, offer)
-            decisions[event.decision] = one = make_record(event)
-            one.context = None  # no column has it
+            decisions[event.decision] = make_record(event)
         elif event.decision:
             decisions[event.decision].apply(event)
         state.apply(event)
@@ -115,6 +114,7 @@ def _decision_row(state: State, decision: DecisionRecord, available: list[str]) 
         "money": decision.money,
         "reward_state": decision.rewarded,
         "constrained": decision.constrained,
+        "context": None if decision.context is None else _encode(decision.context),
     }
 
 
@@ -122,9 +122,9 @@ def _available_arms(state: State, event: Event) -> tuple[str, ...]:
     """Return the arms that an ask could have got; unknown for a grant from before a restore."""
     if event.kind != ASKED:
         return (state.arms[event.body["arm"]].key,)
-    among = among_of(state, event)
+    among, own = options_of(state, event)
     wanted = None if among is None else [state.keys[key] for key in among]
-    allowed, _ = affordable(state, wanted, event.ts)
+    allowed, _ = affordable(state, wanted, event.ts, own)
     return tuple(state.arms[number].key for number in (allowed or range(len(state.arms))))
 
 

@@ -37,9 +37,10 @@ def ask(
     if state.stored != "active" or len(state.decisions) >= state.config.max_open:
         raise _not_ready(state)
     ts = now if now > state.ts else state.ts + 1
-    allowed, constrained = None, False
+    allowed, constrained, own = None, False, None
     if options.fingerprint != "*" or not state.all_fit():
-        allowed, constrained = affordable(state, _find_arms(transaction, options), ts)
+        own = find_own_hold(state, options)
+        allowed, constrained = affordable(state, _find_arms(transaction, options), ts, own)
     began = monotonic_ns()
     arm, propensity, failure = _choose(state, allowed)
     taken = monotonic_ns() - began
@@ -49,7 +50,7 @@ def ask(
             f"the policy of {state.name} failed: {failure}; nothing was reserved"
         )
     body: dict[str, Any] = {
-        "arm": arm, "hold": state.hold_of(arm), "p": propensity, "print": options.fingerprint,
+        "arm": arm, "hold": state.hold_of(arm, own), "p": propensity, "print": options.fingerprint,
         "constrained": constrained, "expires": ts + state.hold_time, "due": ts + state.reward_time,
     }  # fmt: skip
     if options.context is not None:
@@ -106,10 +107,18 @@ def _find_arms(transaction: Transaction, options: AskOptions) -> list[int] | Non
     return sorted({transaction.arm_number(key) for key in few})
 
 
+def find_own_hold(state: State, options: AskOptions) -> int | None:
+    """Return the hold that an ask names, in units, or None; rounded up, as it is an estimate."""
+    return None if options.hold is None else state.config.coin.units("hold", options.hold, "up")
+
+
 def affordable(
-    state: State, wanted: Sequence[int] | None, ts: int
+    state: State, wanted: Sequence[int] | None, ts: int, own: int | None = None
 ) -> tuple[list[int] | None, bool]:
-    """Return the arms that fit into what is left (None for all), and whether some do not."""
+    """Return the arms that fit into what is left (None for all), and whether some do not.
+
+    ``own`` is the hold that the ask names.
+    """
     if wanted is None and state.all_fit():
         return None, False
     room = state.day_balance(ts).within(state.available)
@@ -118,7 +127,7 @@ def affordable(
         for number in (range(len(state.arms)) if wanted is None else wanted)
         if state.arms[number].state == "active"
     ]
-    holds = {number: state.hold_of(number) for number in active}
+    holds = {number: state.hold_of(number, own) for number in active}
     fits = [number for number in active if holds[number] <= state.arms[number].money.within(room)]
     if not fits:
         raise _budget_exhausted(state, holds, room)

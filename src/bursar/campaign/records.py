@@ -24,6 +24,11 @@ _DAY = 86_400_000_000  # µs
 _Room = TypeVar("_Room", int, float)
 
 
+def is_own_hold(fingerprint: str) -> bool:
+    """Return whether an ask with this fingerprint named its own hold."""
+    return '"hold":' in fingerprint and fingerprint.startswith("{")
+
+
 def day_of(ts: int) -> int:
     """Return the day of a time, counted from 1970 in UTC: days neither skip nor repeat an hour."""
     return ts // _DAY

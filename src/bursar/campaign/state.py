@@ -26,7 +26,7 @@ from bursar.ledger import Event
 from bursar.ledger.store import CampaignTotals
 from bursar.policies import policy as policy_of
 
-_ENOUGH = 30  # costs before a quantile of them is trusted
+ENOUGH_COSTS = 30  # costs before a quantile of them is trusted
 _FLAGS = 20  # notices that are kept for an operator, the newest
 _NEWEST = 1000  # costs of an arm that quantile holds are computed from
 _KEPT = ARM.itemsize // 8 - 1  # fields of an arm in a snapshot: all but `cap`, the last
@@ -96,10 +96,15 @@ class State:
         )
         return "active" if fits else "exhausted"
 
-    def hold_of(self, number: int) -> int:
-        """Return what an ask of an arm reserves; at least one unit, so that no ask is free."""
+    def hold_of(self, number: int, own: int | None = None) -> int:
+        """Return what an ask of an arm reserves; at least one unit, so that no ask is free.
+
+        ``own`` is the hold that the ask names.
+        """
         arm, quantile = self.arms[number], self._quantile
-        if quantile is None or len(arm.costs) < _ENOUGH:
+        if own is not None:
+            return min(own, arm.max_cost)
+        if quantile is None or len(arm.costs) < ENOUGH_COSTS:
             return arm.max_cost
         ordered = sorted(arm.costs)
         return max(1, min(arm.max_cost, ordered[math.ceil(quantile * len(ordered)) - 1]))
@@ -224,11 +229,12 @@ class State:
         self.spent += more
         arm.money.spent += more
         day.spent += more
-        if cost > hold or (record.cost or 0) > hold:
-            before = max((record.cost or 0) - hold, 0)
-            excess = max(cost - hold, 0)
-            self.overrun += excess - before
-            arm.overruns += bool(excess) - bool(before)
+        before = record.cost or 0
+        if cost > hold or before > hold:
+            self.overrun += max(cost - hold, 0) - max(before - hold, 0)
+            # a caller's own estimate says nothing of the arm, whose maximum does
+            most = max(hold, arm.max_cost) if records.is_own_hold(record.fingerprint) else hold
+            arm.overruns += (cost > most) - (before > most)
 
     def _end_hold(self, event: Event, body: dict[str, Any]) -> None:
         record = self.decisions[event.decision]
@@ -262,7 +268,10 @@ class State:
         self.learner.add_arms([float(amount(max_cost)) for _, max_cost in arms])
 
     def _change_arm(self, event: Event, body: dict[str, Any]) -> None:
-        self.arms[self.keys[body["key"]]].state = _ARM_STATES[event.kind]
+        arm = self.arms[self.keys[body["key"]]]
+        arm.state = _ARM_STATES[event.kind]
+        if "anew" in body:
+            arm.costs = []  # its hold is its maximum until enough is known of its costs of today
         self._count_change()
 
     def _change_budget(self, event: Event, body: dict[str, Any]) -> None:

@@ -64,6 +64,9 @@ class Status(CampaignView):
         The least and the most that one decision can earn.
     hold : str
         The rule that sets what an ask reserves.
+    overruns : int
+        Costs above their holds, of all arms; not those within the maximum of an arm that exceeded
+        only what their caller had asked to hold.
     """
 
     name: str
@@ -90,6 +93,7 @@ class Status(CampaignView):
     oldest_hold: datetime | None
     reward_range: tuple[float, float]
     hold: str
+    overruns: int = 0
 
     def __repr__(self) -> str:
         spent, budget = format_money(self.spent), format_money(self.budget, self.currency)
@@ -128,6 +132,7 @@ def make_status(state: State, now: int) -> Status:
         oldest_hold=to_datetime(min(held)) if held else None,
         reward_range=config.reward_range,
         hold=config.hold,
+        overruns=sum(arm.overruns for arm in state.arms),
     )
 
 

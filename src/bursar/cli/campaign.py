@@ -85,7 +85,7 @@ def create(
     reward_range: str = "0,1",
     cap: list[str] | None = None,
     currency: str = "",
-    exponent: int = 6,
+    exponent: int | None = None,
     storage: str | None = None,
     as_json: bool = False,
     **rules: Any,
@@ -129,6 +129,7 @@ def ask(
     n: int | None = None,
     decision: str | None = None,
     among: list[str] | None = None,
+    hold: str | None = None,
 ) -> Decision | list[Decision]:
     """Ask which arm to play and print id, arm and hold, separated by tabs.
 
@@ -139,8 +140,8 @@ def ask(
         raise InvalidInput("give --n or --id, not both: each decision of a batch has its own id")
     try:
         if n is None:
-            return campaign.ask(id=decision, among=among)
-        return campaign.ask(n, among=among)
+            return campaign.ask(id=decision, among=among, hold=hold)
+        return campaign.ask(n, among=among, hold=hold)
     except BudgetExhausted as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(3) from None

@@ -151,10 +151,16 @@ def show_campaigns(campaigns: list[bursar.Campaign], as_json: bool) -> None:
 
 def show_decisions(asked: bursar.Decision | list[bursar.Decision], as_json: bool) -> None:
     """Print a line per decision with id, arm and hold, for shells to read."""
+    from bursar.campaign.decision import DecisionList
+
     every = asked if isinstance(asked, list) else [asked]
     rows = [decision_facts(one) for one in every]
     lines = [f"{one.id}\t{one.arm}\t{one.hold:f}" for one in every]
     print_result((rows if every is asked else rows[0], "\n".join(lines)), as_json)
+    if isinstance(asked, DecisionList) and asked.reason is not None:
+        typer.echo(
+            f"warning: {asked.granted:,} of {asked.asked:,} were granted: {asked.reason}", err=True
+        )
 
 
 def show_outcome(decision: bursar.Decision, as_json: bool) -> None:

@@ -6,13 +6,18 @@ import logging
 import math
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack, overload
 
 from bursar import campaign, errors
 from bursar.campaign.ask_options import AskKeywords, check_new_id, make_ask_options, new_id
-from bursar.campaign.decision import DecisionBlock, Playable, check_outcome_names
+from bursar.campaign.decision import (
+    DecisionBlock,
+    DecisionList,
+    Playable,
+    check_outcome_names,
+)
 from bursar.client.decode import (
     decode_arm,
     decode_decision,
@@ -25,8 +30,8 @@ from bursar.client.decode import (
 )
 from bursar.client.script import Awaiting, Blocking, Script, ScriptMethod, ScriptProperty
 from bursar.client.transport import Request, Transport, make_path, read_nothing
-from bursar.money import Amount, Coin, Rounding
-from bursar.validation import check_int, check_number, check_text
+from bursar.money import Amount, Coin, Rounding, count_decimals
+from bursar.validation import Reward, check_int, check_text, parse_reward
 
 if TYPE_CHECKING:
     from bursar.campaign import ArmView, Config, Decision, Explanation, Forecast, Status
@@ -96,13 +101,15 @@ class CampaignVerbs:
         among: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
         context: dict[str, Any] | None = None,
+        hold: Amount | None = None,
     ) -> Any:
         """Choose the arm to play next and reserve its cost; raise BudgetExhausted if none fits.
 
-        ``n``, ``id``, ``among``, ``exclude`` and ``context`` are those of
+        ``n``, ``id``, ``among``, ``exclude``, ``context`` and ``hold`` are those of
         :meth:`bursar.Campaign.ask`.
         """
-        options = make_ask_options(among, exclude, context)._asdict()  # refuses what none accepts
+        # refuses what no campaign accepts
+        options = make_ask_options(among, exclude, context, hold)._asdict()
         del options["fingerprint"]
         if n is None:
             key = new_id() if id is None else check_new_id(id)
@@ -118,20 +125,22 @@ class CampaignVerbs:
 
     ask: Any = ScriptMethod(_ask)
 
-    async def _ask_many(self, options: dict[str, Any], count: int) -> list[Decision]:
-        granted: list[Decision] = []
+    async def _ask_many(self, options: dict[str, Any], count: int) -> DecisionList:
+        granted = DecisionList(asked=count)
         while len(granted) < count:
             keys = [new_id() for _ in range(min(count - len(granted), _BATCH))]
             body = options | {"ids": keys}
             request = Request("POST", self._path("decisions"), self._read_decisions, body)
             try:
                 some = await self._send_ask(request, keys)
-            except errors.BursarError:  # return what was granted before
+            except errors.BursarError as error:  # return what was granted before
                 if not granted:
                     raise
+                granted.reason = str(error)
                 break
             granted += some
             if len(some) < len(keys):
+                granted.reason = some.reason
                 break
         return granted
 
@@ -169,8 +178,9 @@ class CampaignVerbs:
         path = self._path("decisions", key, "void")
         return Request("POST", path, self._read_decision, {"reason": reason, "by": by or None})
 
-    def _read_decisions(self, data: dict[str, Any]) -> list[Decision]:
-        return [self._read_decision(one) for one in data["decisions"]]
+    def _read_decisions(self, data: dict[str, Any]) -> DecisionList:
+        found = [self._read_decision(one) for one in data["decisions"]]
+        return DecisionList(found, asked=len(found), reason=data.get("reason"))
 
     def _read_decision(self, data: dict[str, Any]) -> Decision:
         """Return a decision; remember its token and how many digits the campaign's money has."""
@@ -190,7 +200,7 @@ class CampaignVerbs:
         self,
         decision: Decision | str,
         cost: Amount | None = None,
-        reward: float | None = None,
+        reward: Reward | None = None,
         *,
         report: str | None = None,
         rounding: Rounding | None = None,
@@ -207,6 +217,7 @@ class CampaignVerbs:
             )
         given: dict[str, Any] = {"decision": decision, "cost": cost, "reward": reward}
         given |= {"report": report, "rounding": rounding, "token": token}
+        await self._load_rounding([given])
         return await self._transport.deliver(self._outcome_request(self._check_outcome(given)))
 
     @ScriptMethod
@@ -217,10 +228,10 @@ class CampaignVerbs:
 
         An outcome that is refused returns its error in its place; the others are recorded.
         """
-        checked = []
         for one in outcomes:
             check_outcome_names(one)
-            checked.append(self._check_outcome(one))
+        await self._load_rounding(outcomes)
+        checked = [self._check_outcome(one) for one in outcomes]
         results: list[Decision | errors.BursarError] = []
         while len(results) < len(checked):
             rest = checked[len(results) :]
@@ -256,16 +267,36 @@ class CampaignVerbs:
         )
         return checked if token is None else checked | {"token": token}
 
+    async def _load_rounding(self, outcomes: Sequence[Mapping[str, Any]]) -> None:
+        """Load the rules if some cost does not fit: the campaign may say how it is rounded."""
+        for one in outcomes:
+            self._id_of(one["decision"])  # learns the exponent
+        costs = [one.get("cost") for one in outcomes if one.get("rounding") is None]
+        if self._config is None and not all(map(self._fits, costs)):
+            with suppress(errors.BursarError):  # then the service says whether it rounds
+                await self._load_rules()
+
+    def _fits(self, cost: Amount | None) -> bool:
+        """Return whether a cost has no more digits than the campaign keeps, as far as is known."""
+        if cost is None or self._exponent is None:
+            return True
+        return count_decimals(cost) <= self._exponent
+
     def _encode_outcome(
-        self, cost: Amount | None, reward: float | None, rounding: Rounding | None = None
+        self, cost: Amount | None, reward: Reward | None, rounding: Rounding | None = None
     ) -> dict[str, Any]:
         """Return the checked members of a body that report cost and reward."""
         members: dict[str, Any] = {}
         if cost is not None:
-            members["cost"], left = encode_amount("cost", cost, self._exponent, rounding)
+            exponent = self._exponent
+            if rounding is None and self._config is not None:
+                rounding = self._config.rounding
+            elif rounding is None and not self._fits(cost):
+                exponent = None  # the service knows whether the campaign rounds it
+            members["cost"], left = encode_amount("cost", cost, exponent, rounding)
             members |= {} if left is None else {"rounding": left}
         if reward is not None:
-            members["reward"] = check_number("reward", reward)
+            members["reward"] = parse_reward("reward", reward)
             if not math.isfinite(members["reward"]):
                 raise errors.InvalidInput(f"reward must be finite, got {reward!r}")
         return members
@@ -326,7 +357,7 @@ class CampaignVerbs:
         self,
         decision: Decision | str,
         cost: Amount | None = None,
-        reward: float | None = None,
+        reward: Reward | None = None,
         reason: str = "",
         *,
         by: str = "",
@@ -335,7 +366,9 @@ class CampaignVerbs:
         if cost is None and reward is None:
             raise errors.InvalidInput("correct must have a cost, a reward or both, got neither")
         path = self._path("decisions", self._id_of(decision), "correct")
+        await self._load_rounding([{"decision": decision, "cost": cost}])
         body = self._encode_outcome(cost, reward)
+        body.pop("rounding", None)  # a correction is rounded as the campaign says
         body |= {"reason": check_text("reason", reason), "by": by or None}
         request = Request("POST", path, self._read_decision, body, repeatable=False)
         return await self._transport.send(request)
@@ -353,7 +386,7 @@ class CampaignVerbs:
         rules = await self._load_rules()
         decision = await self._ask(**options)
 
-        def check(cost: Amount | None, reward: float | None) -> None:
+        def check(cost: Amount | None, reward: Reward | None) -> None:
             self._encode_outcome(cost, reward)
             if reward is not None and rules is not None:
                 rules.check_reward(reward)
@@ -589,7 +622,7 @@ class RemoteCampaign(CampaignVerbs, Blocking, Playable):
     Made by :meth:`bursar.Client.campaign`; nothing is sent before the first verb.
     """
 
-    ask: Ask[Decision, list[Decision]]
+    ask: Ask[Decision, DecisionList]
 
     @contextmanager
     def decide(self, **options: Any) -> Iterator[DecisionBlock]:
@@ -620,7 +653,7 @@ class AsyncCampaign(CampaignVerbs, Awaiting):
     Made by :meth:`bursar.AsyncClient.campaign`; nothing is sent before the first verb.
     """
 
-    ask: Ask[Script[Decision], Script[list[Decision]]]
+    ask: Ask[Script[Decision], Script[DecisionList]]
 
     @asynccontextmanager
     async def decide(self, **options: Any) -> AsyncIterator[DecisionBlock]:
@@ -639,7 +672,7 @@ class AsyncCampaign(CampaignVerbs, Awaiting):
         await self.runner.run_shielded(self._end_block(block))
 
     async def run(
-        self, play: Callable[[str], Awaitable[tuple[Amount, float]]], most: int | None = None
+        self, play: Callable[[str], Awaitable[tuple[Amount, Reward]]], most: int | None = None
     ) -> int:
         """Play until the budget is spent; awaiting ``play(arm)`` gives the cost and the reward."""
         done = 0

@@ -19,7 +19,7 @@ from bursar.client.script import AsyncRunner, Awaiting, Blocking, Runner, Script
 from bursar.client.spool import UndeliveredCall
 from bursar.client.transport import Request, Retry, Transport, make_path, read_nothing
 from bursar.errors import InvalidInput
-from bursar.money import Amount, Coin
+from bursar.money import Amount, Coin, find_exponent
 
 if TYPE_CHECKING:
     from bursar.campaign import Status
@@ -98,13 +98,17 @@ class ServiceVerbs(Generic[HTTP, C]):
         """Create a campaign as :class:`bursar.Campaign` does; an existing one must be the same."""
         if not isinstance(arms, Mapping):
             raise InvalidInput(f"arms must map each key to its maximum cost, got {arms!r}")
-        coin = Coin(rules.get("exponent", 6), rules.get("currency", ""))
+        caps = rules.get("caps") or {}
+        exponent = rules.pop("exponent", None)
+        if exponent is None:
+            exponent = find_exponent(budget, arms, caps, rules.get("min_cost"))
+        coin = Coin(exponent, rules.get("currency", ""))
 
         def encode(what: str, value: Amount) -> str:
             return coin.text(coin.units(what, value))
 
-        caps = rules.get("caps") or {}
         body = rules | {
+            "exponent": exponent,
             "name": name,
             "budget": encode("budget", budget),
             "arms": [

@@ -18,6 +18,7 @@ from bursar.client.transport import decode_error
 from bursar.errors import BursarError
 from bursar.ledger import Event
 from bursar.money import Amount, Coin, Rounding
+from bursar.validation import unwrap_scalar
 
 if TYPE_CHECKING:
     from bursar.campaign import ArmView, Decision, Explanation, Forecast, Status
@@ -43,7 +44,7 @@ def encode_amount(
         coin = Coin(exponent)
         return coin.text(coin.units(name, value, rounding)), None
     Coin(0).units(name, value, rounding or "up")  # a finite number, 0 or more, below 10^18
-    return f"{Decimal(value):f}", rounding
+    return f"{Decimal(unwrap_scalar(value)):f}", rounding
 
 
 def decode_decision(data: dict[str, Any]) -> Decision:

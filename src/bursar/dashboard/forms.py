@@ -13,11 +13,11 @@ from bursar.campaign.creation import check_arm_key
 from bursar.dashboard import render
 from bursar.dashboard.render import Form, Page, format_error, parse_count, redirect
 from bursar.errors import BursarError, CampaignExists, Forbidden, InvalidInput, StaleVersion
-from bursar.money import Coin
+from bursar.money import Coin, choose_exponent
 from bursar.policies import POLICIES
 
 _ROWS, _MAX_ROWS = 3, 200
-DEFAULTS = {"policy": DEFAULT_POLICY, "exponent": "6", "reward_low": "0", "reward_high": "1"} | {
+DEFAULTS = {"policy": DEFAULT_POLICY, "reward_low": "0", "reward_high": "1"} | {
     name: f"{rule.default:g}" if rule.type is float else str(rule.default)
     for name, rule in RULES.items()
     if rule.default is not None
@@ -106,10 +106,16 @@ def parse_form(fields: Mapping[str, str]) -> tuple[Form, dict[str, Any]]:
 def _parse_coin(form: Form) -> Coin:
     currency = form.values.get("currency", "")
     try:
-        return Coin(int(form.values.get("exponent") or 6), currency)
+        return Coin(int(form.values.get("exponent") or _find_exponent(form.values)), currency)
     except (InvalidInput, ValueError):
         form.errors["exponent"] = "Enter a whole number from 0 to 12; 2 keeps cents."
         return Coin(12, currency)
+
+
+def _find_exponent(values: Mapping[str, str]) -> int:
+    fields = ("budget", "day_cap", "min_cost")
+    named = (text for name, text in values.items() if name in fields or name.endswith("-cost"))
+    return choose_exponent(named)
 
 
 def _check_amount(form: Form, coin: Coin, field: str, meaning: str, least: int = 1) -> None:

@@ -83,7 +83,7 @@ class NewCampaignRequest(ActRequest, kw_only=True):
     reward_range: Annotated[list[float], Meta(min_length=2, max_length=2)] | UnsetType = UNSET
     caps: dict[str, Money] = {}
     currency: Annotated[str, Meta(max_length=16)] = ""
-    exponent: Annotated[int, Meta(ge=0, le=12)] = 6
+    exponent: Annotated[int, Meta(ge=0, le=12)] | UnsetType = UNSET
 
 
 class ChangeRequest(ActRequest):
@@ -110,7 +110,10 @@ Arms = Annotated[list[Id], Meta(max_length=10_000)]
 
 
 class AskRequest(_Request):
-    """A request for one decision, or for n decisions in one commit."""
+    """A request for one decision, or for n decisions in one commit.
+
+    A hold is the most that each decision should cost; at most the maximum of its arm is held.
+    """
 
     id: Id | None = None
     n: Annotated[int, Meta(ge=1, le=1000)] | None = None
@@ -118,6 +121,7 @@ class AskRequest(_Request):
     among: Arms | None = None
     exclude: Arms | None = None
     context: dict[str, Any] | None = None
+    hold: Money | None = None
 
 
 class OutcomeRequest(_Request):
@@ -128,7 +132,7 @@ class OutcomeRequest(_Request):
     """
 
     cost: Money | None = None
-    reward: float | None = None
+    reward: float | bool | None = None
     report_id: Id | None = None
     rounding: Rounding | None = None
     token: Text | None = None
@@ -144,7 +148,7 @@ class CorrectionRequest(ActRequest):
     """The correct outcome, and the reason for the correction."""
 
     cost: Money | None = None
-    reward: float | None = None
+    reward: float | bool | None = None
     reason: Text = ""
 
 
@@ -427,6 +431,15 @@ class DecisionPage(Struct):
 
     decisions: list[DecisionBody]
     next: int | UnsetType | None = UNSET
+
+
+class DecisionBatch(DecisionPage, kw_only=True):
+    """The decisions of a batch: ``granted`` of ``asked``, and the reason if that is fewer."""
+
+    decisions: list[DecisionBody]
+    asked: int
+    granted: int
+    reason: str | None
 
 
 @_shows(Option)

@@ -47,6 +47,7 @@ _MONEY_GAUGES = {  # help, and labels beside the campaign
     "campaign_state": ("1 for its state", "state"),
     "open_holds": ("Decisions that hold money",),
     "oldest_hold_seconds": ("Age of the oldest hold",),
+    "paused_arms": ("Arms that are paused, by an operator or for their overruns",),
     "failed_commits": ("Commits that failed since the last one that succeeded",),
     "verified_timestamp_seconds": ("When the log was verified last, 0 for never",),
 }
@@ -54,6 +55,7 @@ _MONEY_GAUGES = {  # help, and labels beside the campaign
 
 _COUNTERS = {
     "overrun_units": "Costs in excess of holds",
+    "overruns": "Costs above their holds",
     "snapshot_failures": "Snapshots that failed; nothing is lost",
 }
 
@@ -161,6 +163,8 @@ class _MoneyCollector:
                 oldest = min((one.ts / 1e6 for one in decisions), default=now)
                 add("oldest_hold_seconds", max(0.0, now - oldest))
                 add("overrun_units", state.overrun)
+                add("overruns", sum(arm.overruns for arm in state.arms))
+                add("paused_arms", sum(arm.state == "paused" for arm in state.arms))
         return families.values()
 
     def _load_coin(self, name: str) -> Coin:

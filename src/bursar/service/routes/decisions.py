@@ -34,7 +34,7 @@ _ASK_CODES = (
     "unknown-arm", "budget-exhausted", "not-active", "too-many-open", "idempotency-mismatch",
     "policy-error", *_QUEUED,
 )  # fmt: skip
-_GRANT = schemas.DecisionBody | schemas.DecisionPage
+_GRANT = schemas.DecisionBody | schemas.DecisionBatch
 
 
 @operation(
@@ -48,7 +48,7 @@ async def ask(call: Call[schemas.AskRequest]) -> BytesResponse:
     try:
         if given.n is not None or given.ids is not None:
             return await _ask_many(call, id)
-        options = make_ask_options(given.among, given.exclude, given.context)
+        options = make_ask_options(given.among, given.exclude, given.context, given.hold)
         command = commands.ask_command(id, options)
         decision = await service.submit(name, command, deadline=request_deadline(call.request))
     except BursarError as error:
@@ -82,7 +82,7 @@ async def _ask_many(call: Call[schemas.AskRequest], id: str | None) -> BytesResp
             f"give ids or {key}, not both: ids names each decision, {key} all of them"
         )
     count = len(ids or ()) if given.n is None else given.n
-    options = make_ask_options(given.among, given.exclude, given.context)
+    options = make_ask_options(given.among, given.exclude, given.context, given.hold)
     if id is None:
         command = commands.ask_many_command(count, options, ids)
     else:
@@ -94,8 +94,14 @@ async def _ask_many(call: Call[schemas.AskRequest], id: str | None) -> BytesResp
     if ids is None and id is None:
         for one in decisions:
             service.recent.add(one.id, name)
+    bodies = [schemas.decision_body(name, one, service.signer) for one in decisions]
     body = encode(
-        {"decisions": [schemas.decision_body(name, one, service.signer) for one in decisions]}
+        schemas.DecisionBatch(
+            decisions=bodies,
+            asked=decisions.asked,
+            granted=decisions.granted,
+            reason=decisions.reason,
+        )
     )
     if replayed and replayed == len(decisions):
         return BytesResponse(200, body, _REPLAYED)
