@@ -175,6 +175,13 @@ def story(c: Any) -> Iterator[Any]:
     c.add_arm("medium", "0.01", by="ada")
     c.pause_arm("large", by="ada", reason="slow")
     yield c.ask(among=["large", "medium"]), tried(lambda: c.add_arm("medium", "0.01"))
+    past = {"arm": ["small", "large", "small"], "reward": [1, 0, 0.5], "cost": [0.001, 0.02, 0.003]}
+    yield c.learn_from(past, weight=0.5, source="evals"), c.learn_from(past, weight=0.5), c.arms()
+    yield tried(lambda: c.learn_from(past)), tried(lambda: c.learn_from(past, weight=2))
+    yield tried(lambda: c.learn_from({"arm": ["tiny"], "reward": [1], "cost": [1]}))
+    yield tried(lambda: c.learn_from({"arm": ["small"], "reward": [2], "cost": [1]}))
+    rows = [*({"arm": arm, "reward": 1, "cost": 0.01} for arm in ("tiny", "large")), {"arm": "x"}]
+    yield c.learn_from(rows, unknown="skip", missing="skip", by="ada"), c.spent, c.version
     c.resume_arm("large")
     c.retire_arm("medium")
     yield tried(lambda: c.resume_arm("medium")), tried(lambda: c.pause_arm("none"))

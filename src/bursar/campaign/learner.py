@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from bursar.arrays import Floats
+from bursar.history import PastOutcomes
 from bursar.jit.arms import Arms, Game, new_arms, new_game
 from bursar.jit.compile import compiled, direct, specialize
 from bursar.jit.detector import Parts, feed, new_tests, parts, restart, with_room
@@ -202,6 +203,36 @@ class CampaignLearner:
         self._count_last_ask()
         self._game["plays"] -= int(self.arms[arm]["n"])
         self.arms[arm] = new_arms(1)[0]
+        self._wait(self.arms, self._seen, self._game, self.prior, arm, self.open[arm], 0)
+
+    def learn_history(self, arm: int, past: PastOutcomes, weight: float) -> None:
+        """Learn past outcomes of an arm, in the user's units; each counts as ``weight`` plays.
+
+        No money was spent on them. The tests for changes do not see them: they look for a change
+        within this campaign.
+        """
+        self._count_last_ask()
+        scale, record = self.scale, self.arms[arm]
+        columns = (
+            ("reward", past.reward, past.reward_m2, scale.reward_low, scale.reward_width),
+            ("cost", past.cost, past.cost_m2, scale.cost_low, scale.cost_width),
+        )
+        plays, before = float(past.plays), float(record["n"])
+        n = plays * weight
+        for name, total, squares, low, width in columns:
+            # a mean beyond the range in which the policy works is clipped to it
+            mapped = min(max((total - plays * low) / width, 0.0), plays)
+            squares = weight * min(squares / width**2, mapped * (1.0 - mapped / plays))
+            old = float(record[name])
+            if before:
+                gap = mapped / plays - old / before
+                squares += gap * gap * before * n / (before + n)
+            record[name] = old + weight * mapped
+            record[f"{name}_m2"] += squares
+            if self.policy.trials:  # as many of them succeed as can be expected
+                record[f"own_{name}"] += weight * mapped
+        record["n"] = before + n
+        self._game["plays"] += math.ceil(n)  # at least what `reset_arm` takes away
         self._wait(self.arms, self._seen, self._game, self.prior, arm, self.open[arm], 0)
 
     def forget(self, arm: int, reward: float, cost: float, seq: int) -> None:
