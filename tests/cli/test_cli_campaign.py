@@ -439,6 +439,7 @@ def test_past_outcomes_are_learned_from_a_file(shell):
     assert "learned before, in event 2; nothing changed." in shell.run("learn", "llm", path, *more)
     arms = {one["key"]: one for one in shell.json("arms", "llm")}
     assert arms["small"]["history"] == {"outcomes": 2, "plays": 1.0, "sources": ["May"]}
+    assert "0 + 2 past" in shell.run("arms", "llm")
     assert shell.json("show", "llm")["spent"] == "0.000000"
     assert "learned" in shell.run("events", "llm", "--kind", "learned")
     asked = shell.json("ask", "llm", "--among", "small")

@@ -16,7 +16,7 @@ from service_app import Live, live  # noqa: F401
 from bursar.campaign import Campaign, Decision
 from bursar.client import AsyncCampaign, AsyncClient, Client, RemoteCampaign
 from bursar.client.transport import Request
-from bursar.errors import BursarError, IdempotencyMismatch, UnknownDecision
+from bursar.errors import BursarError, IdempotencyMismatch, UnknownArm, UnknownDecision
 from bursar.ledger.sqlite_file import restore
 
 # what only whoever keeps the ledger can do
@@ -273,6 +273,20 @@ def test_campaigns_and_keys_are_managed(live: Live):
         assert next(one for one in found if one.id == last.id).revoked is not None
         assert {one.id for one in found} >= {made.id, new.id}
         assert next(one for one in found if one.id == new.id).revoked is not None
+
+
+def test_a_campaign_is_created_with_a_history_of_any_length(live: Live):
+    rows = {"arm": ["small", "large"] * 50_000, "reward": [1, 0] * 50_000, "cost": [0.001] * 10**5}
+    with Client(live.url, key=live.token) as client:
+        with pytest.raises(UnknownArm, match="'large'"):
+            client.create("few", "1", {"small": "0.1"}, history=rows)
+        assert client.campaigns() == []
+        for _ in range(2):
+            campaign = client.create("llm", "1", ARMS, history=rows)
+            assert campaign.arms()[0].history.outcomes == 50_000
+        worker = client.create_key(["ask", "tell"])
+        with Client(live.url, key=worker.token) as other, pytest.raises(PermissionError):
+            other.campaign("llm").learn_from(rows)
 
 
 def test_names_of_any_kind_arrive(live: Live):
