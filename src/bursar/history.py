@@ -34,6 +34,7 @@ Skip = Literal["refuse", "skip"]
 _MOST = 1e18  # of a cost, as of an amount of money
 _SLACK = 1e-9  # relative; sums that others have rounded may be off in their last digits
 _NAMED = 10  # unknown arms that an error lists
+_TRUTH = {"true": 1.0, "false": 0.0}  # rewards, as frames write them to CSV
 _DEFAULT_NAME = "the table"
 
 
@@ -191,6 +192,8 @@ def _collect(
             left_out += 1
             continue
         name, value = "reward", reward
+        if isinstance(reward, str):
+            reward = _TRUTH.get(reward.strip().casefold(), reward)
         try:
             r = csv_table.parse_number(reward, names["reward"])
             if not low <= r <= high:

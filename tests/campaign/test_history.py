@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from hand_clock import folded, live_state
@@ -338,6 +339,22 @@ def test_broken_files_are_named(tmp_path: Path) -> None:
     broken.write_bytes(gzip.compress(b"arm,reward,cost\n" * 99)[:30])
     with pytest.raises(InvalidData, match=r"cannot read evals\.csv\.gz as a gzip file"):
         made().learn_from(broken)
+
+
+def test_truths_are_rewards(tmp_path: Path) -> None:
+    path = tmp_path / "evals.csv"
+    path.write_text("arm,reward,cost\nsmall,True,0.01\nsmall,false,0.01\n")
+    one, other = made(history=path), made()
+    assert past_of(one, "small").reward.value == 0.5
+    other.learn_from({"arm": ["small"] * 2, "reward": [True, False], "cost": [0.01] * 2})
+    assert other.learn_from(path).replayed
+
+
+def test_an_earlier_bursar_does_not_take_a_snapshot_for_all_there_is() -> None:
+    campaign = made()
+    version = msgspec.msgpack.decode(encode_snapshot(live_state(campaign)))["v"]
+    campaign.learn_from(COLUMNS)  # which it would not count
+    assert msgspec.msgpack.decode(encode_snapshot(live_state(campaign)))["v"] > version
 
 
 def test_a_decision_export_is_a_history(tmp_path: Path) -> None:
