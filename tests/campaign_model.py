@@ -76,6 +76,7 @@ class Model:
     cuts: int = 0
     arm_state: dict[str, str] = field(default_factory=dict)
     bets: dict[str, Bet] = field(default_factory=dict)
+    past: dict[str, dict[int, bool]] = field(default_factory=dict)  # tables by size; if they count
 
     def __post_init__(self) -> None:
         self.arm_state = dict.fromkeys(self.arms, "active")
@@ -122,6 +123,11 @@ class Model:
         """Learn an arm anew: what was learned so far counts no more, even if it is corrected."""
         for bet in self._of(arm, None):
             bet.forgotten = bet.forgotten or bet.known
+        self.past[arm] = dict.fromkeys(self.past.get(arm, {}), False)
+
+    def history(self, arm: str) -> list[int]:
+        """Return the sizes of the tables of past outcomes that count for an arm."""
+        return [plays for plays, counts in self.past.get(arm, {}).items() if counts]
 
     def shown_state(self) -> str:
         if self.state != "active":

@@ -355,7 +355,7 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def operate(self, data: st.DataObject) -> None:
         self.tick(1)
-        kinds = (self.raise_budget, self.set_budget, self.set_cap, self.add_arm, self.change_arm)
+        kinds = (self.raise_budget, self.set_budget, self.set_cap, self.add_arm, self.learn_from)
         data.draw(st.sampled_from((*kinds, self.change_arm, self.pause)))(data.draw)
 
     def raise_budget(self, draw: Draw) -> None:
@@ -387,6 +387,16 @@ class Machine(RuleBasedStateMachine):
         self.campaign.add_arm(key, money(most))
         self.model.arms[key], self.model.arm_state[key] = most, "active"
         self.model.happened()
+
+    def learn_from(self, draw: Draw) -> None:
+        key, plays = draw(st.sampled_from(sorted(self.model.arms))), draw(st.integers(1, 9))
+        past = {"arm": [key] * plays, "reward": [0.5] * plays, "cost": [0.01] * plays}
+        known = plays in self.model.past.get(key, {})
+        assert self.campaign.learn_from(past, source="evals").replayed == known
+        if not known:
+            self.model.past.setdefault(key, {})[plays] = True
+            self.model.happened()
+        assert self.campaign.learn_from(past).replayed
 
     def change_arm(self, draw: Draw) -> None:
         key = draw(st.sampled_from(sorted(self.model.arms)))
@@ -467,11 +477,12 @@ class Machine(RuleBasedStateMachine):
             assert arm.open == sum(b.money in OPEN for b in model._of(arm.key, None))
             known = model.learned(arm.key)
             learner = state.learner.arms[state.keys[arm.key]]
-            assert (learner["n"], learner["reward"]) == (len(known), sum(known))
-            assert 0 <= learner["own_reward"] <= len(known)
+            past = sum(model.history(arm.key))  # each of them earned a half
+            assert (learner["n"], learner["reward"]) == (len(known) + past, sum(known) + past / 2)
+            assert 0 <= learner["own_reward"] <= len(known) + past
             waiting = sum(b.waits for b in model._of(arm.key, None))  # these count in choices
             assert state.learner.open[state.keys[arm.key]] == waiting
-            plays += len(known) + waiting
+            plays += len(known) + past + waiting
         assert state.learner.game["plays"][0] == plays
         for day, of_day in state.days.items():
             assert (of_day.held, of_day.spent) == (model.held(day=day), model.spent(day=day))

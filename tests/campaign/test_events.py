@@ -68,6 +68,7 @@ def everything_happens() -> Campaign:
              "reset": True},
         )
     )  # fmt: skip
+    campaign.learn_from({"arm": ["b"], "reward": [1], "cost": [0.5]}, source="evals", by="me")
     campaign.end(by="me")
     return campaign
 

@@ -404,7 +404,7 @@ def test_every_command_has_help_storage_and_json():
         "create", "list", "show", "ask", "tell", "void", "confirm", "correct", "arms", "arm add",
         "arm pause", "arm resume", "arm retire", "budget", "cap", "pause", "resume", "close",
         "reconcile", "trust-clock", "explain", "forecast", "expire", "events", "verify", "backup",
-        "restore", "export",
+        "restore", "export", "learn",
     }  # fmt: skip
     for name, command in found.items():
         assert command.help, name
@@ -427,3 +427,38 @@ def test_13_1_a_reason_does_not_control_the_terminal(shell):
     shell.run("void", "llm", decision, "--reason", "a\x1b[2J\nb")
     [line] = shell.run("events", "llm", "--kind", "voided").splitlines()
     assert r"reason='a\x1b[2J\nb'" in line
+
+
+def test_past_outcomes_are_learned_from_a_file(shell):
+    path = shell.folder / "evals.csv"
+    path.write_text("model,score,usd\nsmall,1,0.003\nlarge,1,0.04\nsmall,0,0.002\n,1,0.5\n")
+    columns = ("--column", "arm=model", "--column", "reward=score", "--column", "cost=usd")
+    shell.create()
+    assert "line 5: model is empty" in shell.run("learn", "llm", path, *columns, code=2)
+    more = (*columns, "--missing", "skip", "--weight", "0.5", "--source", "May")
+    learned = shell.json("learn", "llm", path, *more)
+    assert (learned["outcomes"], learned["left_out"], learned["weight"]) == (3, 1, 0.5)
+    assert "learned before, in event 2; nothing changed." in shell.run("learn", "llm", path, *more)
+    arms = {one["key"]: one for one in shell.json("arms", "llm")}
+    assert arms["small"]["history"] == {"outcomes": 2, "plays": 1.0, "sources": ["May"]}
+    assert "0 + 2 past" in shell.run("arms", "llm")
+    assert shell.json("show", "llm")["spent"] == "0.000000"
+    assert "learned" in shell.run("events", "llm", "--kind", "learned")
+    asked = shell.json("ask", "llm", "--among", "small")
+    assert "2 past outcomes from May count for small as 1 play" in shell.run(
+        "explain", "llm", asked["id"]
+    )
+    assert "got 'price'" in shell.run("learn", "llm", path, "--column", "price=usd", code=2)
+
+
+def test_a_campaign_is_created_with_a_history(shell):
+    path = shell.folder / "evals.csv"
+    path.write_text("arm,reward,cost\nsmall,1,0.003\ntiny,1,0.04\n")
+    arms = ("--arm", "small=0.004", "--history", path)
+    refused = shell.run("create", "llm", "--budget", "1", *arms, code=2)
+    assert "'tiny' (1 outcome)" in refused
+    path.write_text("arm,reward,cost\nsmall,1,0.003\n")
+    for _ in range(2):  # once more changes nothing
+        shell.run("create", "llm", "--budget", "1", *arms)
+    lines = shell.run("events", "llm", "--json").splitlines()
+    assert [json.loads(line)["kind"] for line in lines] == ["created", "learned"]

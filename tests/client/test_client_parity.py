@@ -18,7 +18,13 @@ from service_app import Live, live  # noqa: F401
 from bursar.campaign import Campaign, Decision
 from bursar.client import AsyncCampaign, AsyncClient, Client, RemoteCampaign
 from bursar.client.transport import Request
-from bursar.errors import BursarError, IdempotencyMismatch, InvalidInput, UnknownDecision
+from bursar.errors import (
+    BursarError,
+    IdempotencyMismatch,
+    InvalidInput,
+    UnknownArm,
+    UnknownDecision,
+)
 from bursar.ledger.sqlite_file import restore
 
 # what only whoever keeps the ledger can do
@@ -181,6 +187,13 @@ def story(c: Any) -> Iterator[Any]:
     c.add_arm("medium", "0.01", by="ada")
     c.pause_arm("large", by="ada", reason="slow")
     yield c.ask(among=["large", "medium"]), tried(lambda: c.add_arm("medium", "0.01"))
+    past = {"arm": ["small", "large", "small"], "reward": [1, 0, 0.5], "cost": [0.001, 0.02, 0.003]}
+    yield c.learn_from(past, weight=0.5, source="evals"), c.learn_from(past, weight=0.5), c.arms()
+    yield tried(lambda: c.learn_from(past)), tried(lambda: c.learn_from(past, weight=2))
+    yield tried(lambda: c.learn_from({"arm": ["tiny"], "reward": [1], "cost": [1]}))
+    yield tried(lambda: c.learn_from({"arm": ["small"], "reward": [2], "cost": [1]}))
+    rows = [*({"arm": arm, "reward": 1, "cost": 0.01} for arm in ("tiny", "large")), {"arm": "x"}]
+    yield c.learn_from(rows, unknown="skip", missing="skip", by="ada"), c.spent, c.version
     c.resume_arm("large")
     c.retire_arm("medium")
     yield tried(lambda: c.resume_arm("medium")), tried(lambda: c.pause_arm("none"))
@@ -302,6 +315,20 @@ def test_campaigns_and_keys_are_managed(live: Live):
         assert next(one for one in found if one.id == last.id).revoked is not None
         assert {one.id for one in found} >= {made.id, new.id}
         assert next(one for one in found if one.id == new.id).revoked is not None
+
+
+def test_a_campaign_is_created_with_a_history_of_any_length(live: Live):
+    rows = {"arm": ["small", "large"] * 50_000, "reward": [1, 0] * 50_000, "cost": [0.001] * 10**5}
+    with Client(live.url, key=live.token) as client:
+        with pytest.raises(UnknownArm, match="'large'"):
+            client.create("few", "1", {"small": "0.1"}, history=rows)
+        assert client.campaigns() == []
+        for _ in range(2):
+            campaign = client.create("llm", "1", ARMS, history=rows)
+            assert campaign.arms()[0].history.outcomes == 50_000
+        worker = client.create_key(["ask", "tell"])
+        with Client(live.url, key=worker.token) as other, pytest.raises(PermissionError):
+            other.campaign("llm").learn_from(rows)
 
 
 def test_names_of_any_kind_arrive(live: Live):

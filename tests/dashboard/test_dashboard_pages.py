@@ -346,6 +346,17 @@ def test_events_are_filtered_and_linked(home):
     assert 'id="e5"' not in linked.text
 
 
+def test_past_outcomes_are_shown_apart(home):
+    service, client = home
+    past = {"arm": ["small"] * 1234, "reward": [1] * 1234, "cost": [0.01] * 1234}
+    service.campaign("llm").learn_from(past, weight=0.5, source="evals <b>", by="ada")
+    changes = client.get("/campaigns/llm/events", params={"group": "changes"})
+    line = "1,234 past outcomes of 1 arm learned from evals &lt;b&gt; with weight 0.5"
+    assert line in changes.text
+    assert "by ada" in text(changes)
+    assert "1,234 past" in text(client.get("/campaigns/llm"))
+
+
 def test_why_this_arm(home):
     _, client = home
     page = client.get("/campaigns/llm/decisions/llm-open")

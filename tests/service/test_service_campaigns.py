@@ -183,3 +183,48 @@ def test_13_low_a_campaign_of_an_older_version_can_still_be_reached(
     assert api.post("/v1/campaigns", created).status_code == 200, "to repeat it is no mistake"
     assert api.post("/v1/campaigns/x:pause").json()["name"] == "x"
     assert Campaign("x:pause", storage=api.service.store).name == "x:pause"
+
+
+def test_past_outcomes_are_learned_once_and_cost_nothing(api: Api) -> None:
+    api.make()
+    sums = {"plays": 4, "reward": 3, "cost": 0.008, "reward_m2": 0.75, "cost_m2": 2e-6}
+    arm = {"arm": "small", "largest_cost": 0.003} | sums
+    body = {"arms": [arm], "source": "evals", "weight": 0.5, "by": "ada"}
+    learned = api.post("/v1/campaigns/llm/history", body)
+    assert (learned.status_code, learned.json()["outcomes"]) == (200, 4)
+    again = api.post("/v1/campaigns/llm/history", body)
+    assert (again.status_code, again.json()["replayed"]) == (200, True)
+    other = api.post("/v1/campaigns/llm/history", body | {"weight": 1})
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency-mismatch")
+    unknown = api.post("/v1/campaigns/llm/history", body | {"arms": [arm | {"arm": "tiny"}]})
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown-arm")
+    events = api.get("/v1/campaigns/llm/audit").json()["events"]
+    [audited] = [one for one in events if one["kind"] == "learned"]
+    assert audited["body"]["by"].endswith("/ada")
+    shown = api.get("/v1/campaigns/llm/arms").json()["arms"][0]
+    assert shown["history"] == {"outcomes": 4, "plays": 2.0, "sources": ["evals"]}
+    assert (shown["plays"], shown["spent"], shown["reward"]["value"]) == (0, "0.000000", 0.75)
+    assert api.with_key("ask", "tell").post("/v1/campaigns/llm/history", body).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [
+        ({"reward": 5}, "the mean reward must be in the reward_range [0, 1], got 1.25"),
+        ({"reward_m2": 1.1}, "reward_m2, the sum of squared deviations, must be from 0 to"),
+        ({"cost": 0.02}, "the mean cost must be in 0 to largest_cost [0, 0.003], got 0.005"),
+        ({"cost_m2": 1.0}, "cost_m2, the sum of squared deviations, must be from 0 to"),
+        ({"plays": 0}, "`int` >= 1 - at `$.arms[0].plays`"),
+        ({"cost": -1}, "`float` >= 0.0 - at `$.arms[0].cost`"),
+    ],
+)
+def test_sums_that_no_outcomes_have_are_refused(api: Api, change: dict, detail: str) -> None:
+    api.make()
+    arm = {
+        "arm": "small", "plays": 4, "reward": 3, "cost": 0.008, "reward_m2": 0.75, "cost_m2": 2e-6,
+        "largest_cost": 0.003,
+    }  # fmt: skip
+    body = {"arms": [arm | change], "source": "evals"}
+    refused = api.post("/v1/campaigns/llm/history", body)
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid")
+    assert detail in refused.json()["detail"]

@@ -14,6 +14,7 @@ from ads import the_file
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from bursar.csv_table import Amount, parse_amount
 from bursar.errors import InvalidData, InvalidInput, MissingData
 from bursar.paper.analysis.ad_advice import advise, assess_group
 from bursar.problems import Bernoulli
@@ -24,7 +25,6 @@ from bursar.settings.ad_export import (
     parse_ad_export,
     read_ad_export,
 )
-from bursar.settings.csv_table import Amount, parse_amount
 from bursar.simulation.result import Result, plan
 from bursar.simulation.simulate import play_cells
 

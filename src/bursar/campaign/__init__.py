@@ -22,12 +22,15 @@ if _TYPE_CHECKING:
     from bursar.campaign.explanation import Option as Option
     from bursar.campaign.forecast import Forecast as Forecast
     from bursar.campaign.records import ArmChange as ArmChange
+    from bursar.campaign.records import ArmHistory as ArmHistory
     from bursar.campaign.views import ArmView as ArmView
+    from bursar.campaign.views import LearnedHistory as LearnedHistory
     from bursar.campaign.views import Status as Status
     from bursar.estimate import Estimate as Estimate
 
 _HOMES = {
     "ArmChange": "campaign.records",
+    "ArmHistory": "campaign.records",
     "ArmView": "campaign.views",
     "Campaign": "campaign.campaign",
     "Clock": "campaign.committer",
@@ -37,6 +40,7 @@ _HOMES = {
     "Estimate": "estimate",
     "Explanation": "campaign.explanation",
     "Forecast": "campaign.forecast",
+    "LearnedHistory": "campaign.views",
     "Option": "campaign.explanation",
     "Status": "campaign.views",
     "SystemClock": "campaign.committer",

@@ -202,6 +202,7 @@ class Audit:
         self.idle: set[str] = set()
         self.state = "active"
         self.gap = 0
+        self.learned: set[tuple[str, str]] = set()  # digests of past outcomes, and their arms
         self.decisions = 0
         self.scopes: dict[str, list[str]] = {}  # of a decision: all, the day, the arm
         self.holds: dict[str, int] = {}  # open ones
@@ -238,6 +239,19 @@ class Audit:
         elif kind in (kinds.RESUMED, kinds.RECONCILED):
             self.state = "active"
             self.gap += body.get("gap", 0)
+        elif kind == kinds.LEARNED:
+            return self._learn(body)
+        return None
+
+    def _learn(self, body: dict[str, Any]) -> str | None:
+        if not 0.0 < body["weight"] <= 1.0:
+            return f"learns past outcomes with weight {body['weight']!r}"
+        for one in body["arms"]:
+            if one["arm"] not in self.keys:
+                return f"learns past outcomes of {one['arm']!r}, which is no arm"
+            if (body["digest"], one["arm"]) in self.learned:
+                return f"learns past outcomes of {one['arm']!r} a second time"
+            self.learned.add((body["digest"], one["arm"]))
         return None
 
     def _grant(self, event: Event) -> str | None:

@@ -34,8 +34,16 @@ from bursar.campaign.forecast import Forecast, ForecastModel, make_forecast, rea
 from bursar.campaign.overruns import is_overrunning, list_overrun_alarms
 from bursar.campaign.state import State, encode_snapshot
 from bursar.campaign.transaction import Transaction, release_expired
-from bursar.campaign.views import ArmView, Status, copy_arms, make_arm_views, make_status
+from bursar.campaign.views import (
+    ArmView,
+    LearnedHistory,
+    Status,
+    copy_arms,
+    make_arm_views,
+    make_status,
+)
 from bursar.formatting import pluralize
+from bursar.history import COLUMNS, Skip, read_history, split_arms
 from bursar.ledger import Event, Store
 from bursar.ledger.store import unknown_campaign
 from bursar.money import Amount, Coin, Rounding, find_exponent
@@ -68,6 +76,8 @@ class Campaign(Playable):
         Where the time comes from.
     by : str
         Who creates it, for the audit.
+    history : table, optional
+        Past outcomes of its arms, see :meth:`learn_from`; what was learned before counts once.
     **rules
         See :data:`bursar.campaign.config.RULES`.
 
@@ -98,6 +108,7 @@ class Campaign(Playable):
         exponent: int | None = None,
         clock: Clock | None = None,
         by: str = "",
+        history: Any = None,
         **rules: Any,
     ) -> None:
         self.clock = clock or SystemClock()
@@ -110,9 +121,12 @@ class Campaign(Playable):
         if budget is not None and arms is not None:
             if exponent is None:
                 exponent = find_exponent(budget, arms, caps or {}, rules.get("min_cost"))
+            config = Config.make(policy, Coin(exponent, currency), reward_range, rules)
+            if history is not None:  # refused before there is a campaign
+                history = read_history(history, COLUMNS, reward_range=config.reward_range)
+                split_arms(history, arms, history.name, "refuse")
             create_campaign(
-                self.store, name,
-                Config.make(policy, Coin(exponent, currency), reward_range, rules),
+                self.store, name, config,
                 budget=budget, arms=arms, caps=caps or {}, now=self.clock.wall(), by=by,
             )  # fmt: skip
             TokenSigner(self.store)  # so that every backup has the secret, even the first
@@ -121,6 +135,8 @@ class Campaign(Playable):
         self.committer = Committer(self.store, name, self.clock)
         self.name, self.config = name, self._state.config
         self.coin = self.config.coin
+        if history is not None:
+            self.learn_from(history, by=by)
 
     def __repr__(self) -> str:
         state, amount = self._state, self.coin.format
@@ -287,6 +303,58 @@ class Campaign(Playable):
         return self.execute(
             commands.correct_command(self.config, decision, cost, reward, reason, by)
         )
+
+    def learn_from(
+        self,
+        table: Any,
+        *,
+        weight: float = 1.0,
+        source: str = "",
+        arm: str = "arm",
+        reward: str = "reward",
+        cost: str = "cost",
+        unknown: Skip = "refuse",
+        missing: Skip = "refuse",
+        by: str = "",
+    ) -> LearnedHistory:
+        """Let past outcomes count for the policy, so that it need not pay to learn them again.
+
+        No money moves, and they are no decisions. The same table again changes nothing, also with
+        its rows in another order or in another kind of file; arms that were added since are
+        learned. A table with more rows is another table: pass the new rows only.
+
+        Parameters
+        ----------
+        table : table
+            One row per outcome: the path of a CSV (also .gz or .zip) or Parquet file, an Arrow
+            table or a frame of pandas or polars, a mapping of columns, or a list of mappings.
+        weight : float
+            How many plays an outcome counts as, above 0 and at most 1: less for outcomes that are
+            old, or from a similar task.
+        source : str
+            Where they come from, for explanations; by default the name of the file.
+        arm, reward, cost : str
+            The names of the columns.
+        unknown, missing : {"refuse", "skip"}
+            Whether a table with arms that the campaign does not have, or with rows that lack an
+            arm, a reward or a cost, is refused or such rows are left out.
+        by : str
+            Who does it, for the audit.
+
+        Examples
+        --------
+        >>> campaign = Campaign("llm", budget="1.00", arms={"small": "0.004", "large": "0.05"})
+        >>> evals = {"arm": ["small", "small"], "reward": [1, 0], "cost": [0.002, 0.001]}
+        >>> print(campaign.learn_from(evals, weight=0.5, source="evals of May"))
+        Learned 2 past outcomes of 1 arm from evals of May with weight 0.5.
+        >>> print(campaign.learn_from(evals, weight=0.5))
+        the table was learned before, in event 2; nothing changed.
+        >>> campaign.ask().arm  # the policy has seen `small`
+        'large'
+        """
+        names = {"arm": arm, "reward": reward, "cost": cost}
+        found = read_history(table, names, missing, self.config.reward_range)
+        return self.execute(commands.learn_command(self.config, found, weight, source, unknown, by))
 
     def expire(self) -> int:
         """End overdue holds now, and return how many; every ask and tell does so as well."""

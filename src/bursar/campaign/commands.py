@@ -8,6 +8,7 @@ time; the service commits many of them together.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from bursar.campaign import holds
@@ -15,12 +16,28 @@ from bursar.campaign.ask_options import ANY, AskOptions, check_new_id, new_id, n
 from bursar.campaign.committer import Command
 from bursar.campaign.config import Config
 from bursar.campaign.decision import Decision, DecisionList, Grant, make_decision
-from bursar.campaign.events import ADOPTED, ARM_PAUSED, CONFIRMED, CORRECTED, TOLD, VOIDED
+from bursar.campaign.events import (
+    ADOPTED,
+    ARM_PAUSED,
+    CONFIRMED,
+    CORRECTED,
+    LEARNED,
+    TOLD,
+    VOIDED,
+)
 from bursar.campaign.overruns import find_pause_reason
 from bursar.campaign.records import OPEN, DecisionRecord
 from bursar.campaign.state import State
 from bursar.campaign.transaction import Transaction, release_expired
-from bursar.errors import BursarError, InvalidInput, OutcomeConflict, UnknownDecision
+from bursar.campaign.views import LearnedHistory
+from bursar.errors import (
+    BursarError,
+    IdempotencyMismatch,
+    InvalidInput,
+    OutcomeConflict,
+    UnknownDecision,
+)
+from bursar.history import History, Skip, check_terms, split_arms
 from bursar.money import Amount, Rounding
 from bursar.validation import Reward, check_int, check_text, parse_reward
 
@@ -316,6 +333,54 @@ def correct_command(
             body["cost"] = units
         record = _append_outcome(transaction, CORRECTED, body, record, loaded)
         return make_decision(transaction.state, record, replayed=False)
+
+    return command
+
+
+def learn_command(
+    config: Config,
+    history: History,
+    weight: float = 1.0,
+    source: str = "",
+    unknown: Skip = "refuse",
+    by: str = "",
+) -> Command[LearnedHistory]:
+    """Return the command that lets past outcomes count for the learner; no money moves.
+
+    Outcomes of an arm that were learned from the same table before are not learned again.
+    """
+    origin = check_terms(history, weight, source, unknown)
+    check_text("by", by)
+    for one in history.arms:
+        one.check(config.reward_range)
+
+    def command(transaction: Transaction) -> LearnedHistory:
+        state = transaction.state
+        known, others = split_arms(history, state.keys, origin, unknown)
+        before = [one for one in state.tables if one.digest == history.digest]
+        if any(one.weight != weight for one in before):
+            raise IdempotencyMismatch(
+                f"{origin} is already learned with weight {before[0].weight:g} (event"
+                f" {before[0].seq}), got weight {weight:g}; past outcomes are learned once"
+            )
+        learned = {key for one in before for key in one.plays}
+        new = [one for one in known if one.arm not in learned]
+        if new:
+            body = {
+                "source": origin, "weight": float(weight), "digest": history.digest,
+                "arms": to_builtins(new),
+            }  # fmt: skip
+            transaction.append_event(LEARNED, body | ({"by": by} if by else {}))
+        return LearnedHistory(
+            source=origin,
+            weight=float(weight),
+            arms=tuple(one.arm for one in new),
+            outcomes=sum(one.plays for one in new),
+            unknown=others,
+            left_out=history.left_out,
+            replayed=not new,
+            seq=state.seq if new else before[-1].seq,
+        )
 
     return command
 

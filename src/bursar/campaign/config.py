@@ -24,7 +24,8 @@ DEFAULT_POLICY = "omega-star-ucb:rho=0.25"
 NEW_SCALE = "seen"  # the scale of campaigns that are created now
 _DAY = 86_400.0
 _LARGEST = 2**63 - 1
-_LATER = (("rounding", None), ("scale", "declared"))  # rules that the first logs did not have, with what they did
+# rules that the first logs did not have, with what they did
+_LATER = (("rounding", None), ("scale", "declared"))
 
 
 @dataclass(frozen=True, kw_only=True)

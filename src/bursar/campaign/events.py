@@ -10,6 +10,7 @@ The names and the keys of the bodies are durable: they stand in ledgers and must
 from typing import Any, Final, Literal, NotRequired
 
 from bursar.errors import NewerSchema
+from bursar.history import PastOutcomes
 from bursar.ledger.log import RESTORED as RESTORED
 from bursar.ledger.log import Event
 
@@ -36,6 +37,7 @@ RECONCILED: Final = "reconciled"
 POLICY_ERROR: Final = "policy-error"
 POLICY_SLOW: Final = "policy-slow"
 CHANGED: Final = "changed"
+LEARNED: Final = "learned"
 
 
 _OUTCOME: Final = {
@@ -119,6 +121,14 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
         "newer": int,
         "reset": bool,  # whether the arm is learned from the start again
     },
+    # Past outcomes of a table count for the learner; no money moves.
+    LEARNED: {
+        "source": str,
+        "weight": float,  # how many plays an outcome counts as
+        "digest": str,  # of all outcomes of the table
+        "arms": list[PastOutcomes],  # of those that were not learned from this table before
+        "by": NotRequired[str],
+    },
 }
 """The keys in the body of each kind of event, with their types."""
 
@@ -136,9 +146,9 @@ DECISIONS: Final = (*GRANTS, CONFIRMED, *OUTCOMES, *ENDINGS)
 
 RULES: Final = (
     CREATED, ARM_ADDED, ARM_PAUSED, ARM_RESUMED, ARM_RETIRED, BUDGET_SET, CAP_SET, PAUSED, RESUMED,
-    CLOSED, RESTORED, RECONCILED,
+    CLOSED, RESTORED, RECONCILED, LEARNED,
 )  # fmt: skip
-"""Changes of the campaign's arms, money or state."""
+"""Changes of the campaign's arms, money or state, or of what it knows."""
 
 NOTICES: Final = (CHANGED, POLICY_ERROR, POLICY_SLOW)
 """What an operator should know; no money moves."""

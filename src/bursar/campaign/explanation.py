@@ -35,7 +35,8 @@ class Option:
     why : str
         Why it could not be chosen ("was paused", "needs 2.00 and 1.50 was left"), or "".
     tried : int
-        Plays that the policy counted: those learned from and those without an outcome.
+        Plays that the policy counted: those learned from, past outcomes, and those without an
+        outcome.
     index : float or None
         The index by which the policy compared arms, the most that the arm may earn per unit spent;
         None if the policy has no index.
@@ -175,7 +176,7 @@ def _make_options(past: PastAsk, available: int, source: str) -> list[Option]:
     ]
     statuses[asked.body["arm"]] = ("chosen", "")
     able = [number for number, (status, _) in enumerate(statuses) if status in ("chosen", "open")]
-    views, tried = make_arm_views(state), state.learner.seen["n"].astype(int).tolist()
+    views, tried = make_arm_views(state), np.ceil(state.learner.seen["n"]).astype(int).tolist()
     rows = zip(views, statuses, tried, _find_indices(state.learner, able), strict=True)
     return [
         Option(arm=view, status=status, why=why, tried=n, **index)
@@ -215,7 +216,7 @@ def _find_indices(learner: CampaignLearner, among: Sequence[int]) -> list[dict[s
         index = None if policy.index is None else math.inf
         return [{"index": index, "reward_bound": None, "cost_bound": None}] * seen.size
     n = seen["n"]
-    tried, free = np.maximum(n, 1.0), np.maximum(n - policy.ddof, 1.0)
+    tried, free = np.where(n > 0.0, n, 1.0), np.maximum(n - policy.ddof, 1.0)
     columns = (
         n.copy(), seen["reward"] / tried, seen["cost"] / tried,
         seen["reward_m2"] / free, seen["cost_m2"] / free,
@@ -307,10 +308,12 @@ _OUT = ("unaffordable", "paused", "retired", "excluded")
 
 
 def _write_sentences(case: _Case) -> tuple[str, ...]:
-    """Return two sentences; more if the arm changed or repeating the choice gives another."""
+    """Return two sentences, and more on changes, past outcomes and a repetition that differs."""
     keys = [_choose_reason(case), _choose_comparison(case)]
     if case.arm.arm.changed:
         keys.append("changed" if case.arm.arm.changed[0].reset else "changed, mixed")
+    if case.arm.arm.history is not None:
+        keys.append("history")
     # a policy that failed then may work now
     if not case.verified and case.past.failure is None:
         keys.append("not verified")
@@ -387,6 +390,7 @@ def _describe(case: _Case) -> dict[str, object]:
         "left": case.left,
         "others": _describe_others(case.with_status(*_OUT)),
         "change": changes[0] if changes else "",
+        "history": "" if arm.arm.history is None else arm.arm.history.describe(arm.key),
         "what": next((change.what for change in changes if change.reset), ""),
         "repeated": "another arm" if case.repeated in (None, arm.key) else case.repeated,
     }

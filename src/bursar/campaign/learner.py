@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from bursar.arrays import Floats
+from bursar.history import PastOutcomes
 from bursar.jit.arms import Arms, Game, new_arms, new_game
 from bursar.jit.compile import compiled, direct, specialize
 from bursar.jit.detector import Parts, feed, new_tests, parts, restart, with_room
@@ -126,6 +127,13 @@ class CampaignLearner:
             self._game["spent"] *= shrink
             self.largest = cost
 
+    def _take_unit(self, cost: float) -> None:
+        """Make a cost that is larger than all before it the unit."""
+        self._count_last_ask()
+        self._raise_largest(cost)
+        self.update_unit()
+        self._convert_context()  # numbers of the same types, for which the choice is bound
+
     def update_unit(self) -> None:
         """Compute again all that depends on the unit of costs, but for what the policy knows."""
         # The guess has nothing to scale yet, for whatever was learned cost nothing. But policies
@@ -203,10 +211,7 @@ class CampaignLearner:
         """
         step = -1 if waited else 0
         if cost > self.largest and not self.declared:
-            self._count_last_ask()
-            self._raise_largest(cost)
-            self.update_unit()
-            self._convert_context()  # numbers of the same types, for which the choice is bound
+            self._take_unit(cost)
         if self._uncounted == arm and waited:
             self._uncounted, step = -1, 0  # it was never counted
         elif self._uncounted >= 0:
@@ -246,6 +251,38 @@ class CampaignLearner:
         self._game["plays"] -= int(self.arms[arm]["n"])
         self.arms[arm] = new_arms(1)[0]
         self.arms[arm]["cap"] = self.costs[arm] / self.most
+        self._wait(self.arms, self._seen, self._game, self.prior, arm, self.open[arm], 0)
+
+    def learn_history(self, arm: int, past: PastOutcomes, weight: float) -> None:
+        """Learn past outcomes of an arm, in the user's units; each counts as ``weight`` plays.
+
+        No money was spent on them. The tests for changes do not see them: they look for a change
+        within this campaign.
+        """
+        if past.largest_cost > self.largest and not self.declared:
+            self._take_unit(past.largest_cost)
+        self._count_last_ask()
+        scale, record = self.scale, self.arms[arm]
+        columns = (
+            ("reward", past.reward, past.reward_m2, scale.reward_low, scale.reward_width),
+            ("cost", past.cost, past.cost_m2, scale.cost_low, scale.cost_width),
+        )
+        plays, before = float(past.plays), float(record["n"])
+        n = plays * weight
+        for name, total, squares, low, width in columns:
+            # a mean beyond the range in which the policy works is clipped to it
+            mapped = min(max((total - plays * low) / width, 0.0), plays)
+            squares = weight * min(squares / width**2, mapped * (1.0 - mapped / plays))
+            old = float(record[name])
+            if before:
+                gap = mapped / plays - old / before
+                squares += gap * gap * before * n / (before + n)
+            record[name] = old + weight * mapped
+            record[f"{name}_m2"] += squares
+            if self.policy.trials:  # as many of them succeed as can be expected
+                record[f"own_{name}"] += weight * mapped
+        record["n"] = before + n
+        self._game["plays"] += math.ceil(n)  # at least what `reset_arm` takes away
         self._wait(self.arms, self._seen, self._game, self.prior, arm, self.open[arm], 0)
 
     def forget(self, arm: int, reward: float, cost: float, seq: int) -> None:

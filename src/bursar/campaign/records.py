@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from bursar.campaign import events as kinds
 from bursar.campaign.decision import to_datetime
+from bursar.formatting import join_words, pluralize
 from bursar.ledger import Event
 
 OPEN = ("held", "confirmed")
@@ -72,6 +73,16 @@ class Arm(Struct, gc=False):
     costs: list[int] = []  # the newest, for quantile holds
     reset: int = 0  # number of the event since which it is learned
     changed: dict[str, NoticedChange] = {}  # the newest change of its cost, and of its reward
+
+
+class LearnedTable(Struct, gc=False, frozen=True):
+    """A table of past outcomes that the learner counts."""
+
+    seq: int
+    digest: str
+    source: str
+    weight: float
+    plays: dict[str, int]  # outcomes by arm
 
 
 class DecisionRecord(Struct, gc=False):
@@ -214,4 +225,42 @@ def changes_of(arm: Arm) -> tuple[ArmChange, ...]:
             reset=one.reset,
         )
         for one in sorted(arm.changed.values(), key=lambda one: -one.seq)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmHistory:
+    """Past outcomes of an arm that count beside its own, for users.
+
+    Attributes
+    ----------
+    outcomes : int
+        How many there are.
+    plays : float
+        How many plays they count as: each counts as the weight that it was learned with.
+    sources : tuple of str
+        Where they come from.
+    """
+
+    outcomes: int
+    plays: float
+    sources: tuple[str, ...]
+
+    def describe(self, arm: str) -> str:
+        """Return how many there are, from where, and as how many plays they count."""
+        what, verb = pluralize(self.outcomes, "past outcome"), "count"
+        weighted = "" if self.plays == self.outcomes else f" as {self.plays:,.6g} plays"
+        verb += "s" * (self.outcomes == 1)
+        return f"{what} from {join_words(self.sources)} {verb} for {arm}{weighted}"
+
+
+def history_of(arm: Arm, tables: Sequence[LearnedTable]) -> ArmHistory | None:
+    """Return the past outcomes of an arm that count; None if there are none."""
+    mine = [one for one in tables if arm.key in one.plays and one.seq > arm.reset]
+    if not mine:
+        return None
+    return ArmHistory(
+        outcomes=sum(one.plays[arm.key] for one in mine),
+        plays=sum(one.plays[arm.key] * one.weight for one in mine),
+        sources=tuple(dict.fromkeys(one.source for one in mine)),
     )

@@ -20,6 +20,7 @@ from bursar.campaign.events import CORRECTED, TOLD
 from bursar.campaign.learner import COST, REWARD, CampaignLearner
 from bursar.campaign.records import OPEN, DecisionRecord, make_record
 from bursar.errors import CorruptLedger
+from bursar.history import PastOutcomes
 from bursar.jit.arms import ARM, Arms, new_arms
 from bursar.jit.detector import used, with_room
 from bursar.ledger import Event
@@ -56,6 +57,7 @@ class State:
         self.decisions: dict[str, DecisionRecord] = {}  # those that expect more events
         self.deadlines: list[tuple[int, str]] = []
         self.flags: list[str] = []
+        self.tables: list[records.LearnedTable] = []  # of past outcomes, the oldest first
         self.seq, self.ts, self.version = first.seq, first.ts, 1
         self.asks = 0
         self.reward = 0.0
@@ -325,6 +327,17 @@ class State:
         anew = "; it is learned anew" if reset else ""
         self._flag(f"{arm.key} changed at {event.seq}: its {records.changes_of(arm)[0]}{anew}")
 
+    # past outcomes
+
+    def _learn_history(self, event: Event, body: dict[str, Any]) -> None:
+        arms = msgspec.convert(body["arms"], list[PastOutcomes])
+        for one in arms:
+            self.learner.learn_history(self.keys[one.arm], one, body["weight"])
+        plays = {one.arm: one.plays for one in arms}
+        self.tables.append(
+            records.LearnedTable(event.seq, body["digest"], body["source"], body["weight"], plays)
+        )
+
     def _flag(self, text: str) -> None:
         self.flags.append(text)
         del self.flags[:-_FLAGS]  # a policy that fails, fails at every ask
@@ -355,6 +368,7 @@ _HANDLERS = {
     kinds.POLICY_ERROR: State._note_policy_error,
     kinds.POLICY_SLOW: State._note_policy_slow,
     kinds.CHANGED: State._note_change,
+    kinds.LEARNED: State._learn_history,
 }
 
 
@@ -370,6 +384,7 @@ def _keep_cost(costs: list[int], before: int | None, cost: int) -> None:
 # snapshots
 
 VERSION = 3
+_WITH_TABLES = 4  # of past outcomes, which earlier versions of bursar would not count
 _LARGE = 1  # code of the msgpack extension for integers beyond 64 bits
 _PLAIN = (
     "budget", "spent", "held", "overrun", "stored", "day_cap", "flags", "seq", "ts",
@@ -399,6 +414,8 @@ def encode_snapshot(state: State) -> bytes:
             "watch": [rows, learner.watch[:rows, : 2 * len(learner.open)].tobytes()],
         },
     }
+    if state.tables:
+        content |= {"v": _WITH_TABLES, "tables": state.tables}
     try:
         return msgspec.msgpack.encode(content, order="deterministic")
     except OverflowError:  # earlier versions accepted integers that msgpack does not know
@@ -425,7 +442,7 @@ def _wrap_large(value: Any) -> Any:
 def decode_snapshot(content: bytes) -> State | None:
     """Return the state of a snapshot; None if another version of bursar wrote it."""
     data = msgspec.msgpack.decode(content, ext_hook=lambda _, digits: int(bytes(digits)))
-    if data["v"] != VERSION:
+    if data["v"] not in (VERSION, _WITH_TABLES):
         return None
     body = {"name": data["name"], "config": data["config"], "budget": 0, "arms": [], "caps": {}}
     plain = data["plain"]
@@ -437,6 +454,7 @@ def decode_snapshot(content: bytes) -> State | None:
     state.days.update(msgspec.convert(data["days"], list[tuple[int, records.Balance]]))
     decisions = msgspec.convert(data["choices"], list[DecisionRecord])
     state.decisions = {one.id: one for one in decisions}
+    state.tables = msgspec.convert(data.get("tables", []), list[records.LearnedTable])
     state.rebuild_deadlines()
     state.update_limits()
     learner, kept = state.learner, data["brain"]

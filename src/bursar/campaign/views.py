@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from bursar.arrays import Floats
 from bursar.campaign.decision import to_datetime
-from bursar.campaign.records import OPEN, ArmChange, changes_of
+from bursar.campaign.records import OPEN, ArmChange, ArmHistory, changes_of, history_of
 from bursar.campaign.state import State
 from bursar.estimate import Estimate
-from bursar.formatting import format_money, format_number, pluralize, to_plain
+from bursar.formatting import format_money, format_number, join_words, pluralize, to_plain
 from bursar.theory import z_from_alpha
 from bursar.theory.intervals import eta, interval
 
@@ -150,11 +150,13 @@ class ArmView(CampaignView):
         The most that a decision can cost, and what an ask reserves now.
     asks, open, plays, overruns : int
         Decisions; those without an outcome; those learned from; costs above their hold.
+        Past outcomes are in none of them.
     spent, held, cap : Decimal
         Its money; the cap is None if it has none.
     reward, cost, ratio : Estimate or None
-        Means with 95% intervals (Theorem 1), and reward per unit of cost (Theorem 2); None before
-        the first outcome. Bounds of the ratio are infinite while the cost may be 0.
+        Means with 95% intervals (Theorem 1), and reward per unit of cost (Theorem 2), with past
+        outcomes; None before the first outcome. Bounds of the ratio are infinite while the cost
+        may be 0.
     share_of_asks, share_of_spend : float or None
         Its share of all decisions, and of all money spent on arms.
     last : datetime or None
@@ -164,6 +166,8 @@ class ArmView(CampaignView):
         a quantile; None for holds of the most.
     changed : tuple of ArmChange
         The newest detected change of its mean cost and of its mean reward, latest first.
+    history : ArmHistory or None
+        Past outcomes that count beside its own, see :meth:`bursar.Campaign.learn_from`.
     """
 
     key: str
@@ -185,16 +189,62 @@ class ArmView(CampaignView):
     hold: Decimal
     overrun_probability: float | None
     changed: tuple[ArmChange, ...] = ()
+    history: ArmHistory | None = None
 
     def __repr__(self) -> str:
         earns = "" if self.ratio is None else f", {format_number(self.ratio.value)} per unit spent"
         return f"<ArmView {self.key}: {self.state}, {pluralize(self.plays, 'play')}{earns}>"
 
 
+@dataclass(frozen=True, kw_only=True)
+class LearnedHistory(CampaignView):
+    """Past outcomes that were learned, or were learned before.
+
+    Attributes
+    ----------
+    source : str
+        Where they come from.
+    weight : float
+        How many plays each counts as.
+    arms, outcomes : tuple of str, int
+        The arms that were learned about now, and the number of their outcomes.
+    unknown : tuple of str
+        Arms of the table that the campaign does not have.
+    left_out : int
+        Rows without an arm, a reward or a cost.
+    replayed : bool
+        Whether the table was learned before, so that nothing happened.
+    seq : int
+        Number of the event that learned them.
+    """
+
+    source: str
+    weight: float
+    arms: tuple[str, ...]
+    outcomes: int
+    unknown: tuple[str, ...]
+    left_out: int
+    replayed: bool
+    seq: int
+
+    def __str__(self) -> str:
+        if self.replayed:
+            return f"{self.source} was learned before, in event {self.seq:,}; nothing changed."
+        what = pluralize(self.outcomes, "past outcome")
+        weight = "" if self.weight == 1.0 else f" with weight {self.weight:g}"
+        text = f"Learned {what} of {pluralize(len(self.arms), 'arm')} from {self.source}{weight}."
+        if self.unknown:
+            text += f" Unknown arms were left out: {join_words(self.unknown)}."
+        if self.left_out:
+            text += f" Rows without an arm, a reward or a cost were left out: {self.left_out:,}."
+        return text
+
+
 def copy_arms(state: State) -> State:
     """Return a state whose arms no longer change: commands need not wait while they are shown."""
     copied, learner = copy(state), copy(state.learner)
     copied.arms = [replace(arm, money=copy(arm.money), costs=[*arm.costs]) for arm in state.arms]
+    copied.tables = [*state.tables]
     learner.arms, learner.open = learner.arms.copy(), [*learner.open]
     copied.learner = learner
     return copied
@@ -208,6 +258,7 @@ def make_arm_views(state: State) -> list[ArmView]:
     rewards, costs, ratios = table.estimate()
     amount, quantile = cache(state.config.coin.amount), state.config.quantile
     total = sum(arm.money.spent for arm in state.arms)
+    past = [history_of(arm, state.tables) for arm in state.arms]
     return [
         ArmView(
             key=arm.key,
@@ -215,7 +266,7 @@ def make_arm_views(state: State) -> list[ArmView]:
             max_cost=amount(arm.max_cost),
             asks=arm.asks,
             open=state.learner.open[number],
-            plays=int(plays),
+            plays=round(plays - (0.0 if known is None else known.plays)),
             spent=amount(arm.money.spent),
             held=amount(arm.money.held),
             cap=None if arm.money.cap is None else amount(arm.money.cap),
@@ -229,8 +280,11 @@ def make_arm_views(state: State) -> list[ArmView]:
             hold=amount(arm.max_cost if quantile is None else state.hold_of(number)),
             overrun_probability=None if quantile is None else _overrun(state, number, quantile),
             changed=changes_of(arm) if arm.changed else (),
+            history=known,
         )
-        for number, (arm, plays) in enumerate(zip(state.arms, table.n.tolist(), strict=True))
+        for number, (arm, plays, known) in enumerate(
+            zip(state.arms, table.n.tolist(), past, strict=True)
+        )
     ]
 
 
@@ -267,7 +321,8 @@ class Statistics:
         scale, arms = learner.scale, learner.arms
         low, high = learner.reward_range
         self.n: Floats = arms["n"].copy()
-        plays, played = np.maximum(self.n, 1.0), self.n > 0.0
+        played = self.n > 0.0
+        plays = np.where(played, self.n, 1.0)  # past outcomes may count as less than one
         reward = scale.reward_low + scale.reward_width * (arms["reward"] / plays)
         cost = scale.cost_low + scale.cost_width * (arms["cost"] / plays)
         # sums of floats may leave the range by a digit

@@ -25,10 +25,10 @@ from bursar.errors import BudgetExhausted, BursarError, CorruptLedger, InvalidIn
 from bursar.formatting import to_plain
 
 if TYPE_CHECKING:
-    from bursar.campaign import ArmView, Campaign, Decision, Explanation, Forecast
+    from bursar.campaign import ArmView, Campaign, Decision, Explanation, Forecast, LearnedHistory
     from bursar.ledger.log import Event
 else:  # typer evaluates annotations, but --help must not import these
-    ArmView = Campaign = Decision = Event = Explanation = Forecast = Any
+    ArmView = Campaign = Decision = Event = Explanation = Forecast = LearnedHistory = Any
 
 app = typer.Typer(
     help="Live campaigns: ask which arm to play, then tell its cost and reward.",
@@ -86,6 +86,7 @@ def create(
     cap: list[str] | None = None,
     currency: str = "",
     exponent: int | None = None,
+    history: Path | None = None,
     storage: str | None = None,
     as_json: bool = False,
     **rules: Any,
@@ -96,7 +97,7 @@ def create(
     with open_store_option(storage, create=True) as store:
         campaign = bursar.Campaign(
             name, budget, arms, policy, storage=store, reward_range=ends, caps=caps,
-            currency=currency, exponent=exponent, **rules,
+            currency=currency, exponent=exponent, history=history, **rules,
         )  # fmt: skip
         show_campaign(campaign, as_json)
 
@@ -185,6 +186,30 @@ def correct(
 ) -> Decision:
     """Correct the outcome of a decision; the first report stays in the log."""
     return campaign.correct(decision, cost, reward, reason)
+
+
+@_command(output.show_view)
+def learn(
+    campaign: Campaign,
+    file: Path,
+    *,
+    weight: float = 1.0,
+    source: str = "",
+    column: list[str] | None = None,
+    unknown: str = "refuse",
+    missing: str = "refuse",
+    by: str = "",
+) -> LearnedHistory:
+    """Let past outcomes count for the policy; no money moves, and a repeat changes nothing.
+
+    The file, .csv, .csv.gz or .parquet, has the columns arm, reward and cost.
+    """
+    names: Any = options.parse_columns(column or [])
+    for key in names:
+        if key not in ("arm", "reward", "cost"):
+            raise InvalidInput(f"--column names arm, reward or cost, got {key!r}")
+    skip: Any = {"unknown": unknown, "missing": missing}
+    return campaign.learn_from(file, weight=weight, source=source, by=by, **names, **skip)
 
 
 @_command(output.show_arms)

@@ -72,6 +72,17 @@ def parse_range(option: str, text: str) -> tuple[float, float]:
     return low, high
 
 
+def parse_columns(given: Iterable[str]) -> dict[str, str]:
+    """Return the names of columns by what they are, from options such as ``arm=variant``."""
+    found = {}
+    for text in given:
+        key, mark, name = text.partition("=")
+        if not mark:
+            raise InvalidInput(f"--column must be of the form arm=variant, got {text!r}")
+        found[key.strip()] = name.strip()
+    return found
+
+
 @contextmanager
 def open_store_option(storage: str | None, *, create: bool = False) -> Iterator[Store]:
     """Open the storage of a command and close it afterwards.

@@ -185,7 +185,9 @@ def show_arms(arms: list[ArmView], as_json: bool) -> None:
 
 def _arm_cells(row: dict[str, Any]) -> list[str]:
     texts = (row[name] for name in ("key", "state", "hold", "spent"))
-    counts = (f"{row[name]:,}" for name in ("asks", "open", "plays"))
+    counts = [f"{row[name]:,}" for name in ("asks", "open", "plays")]
+    if row["history"] is not None:
+        counts[-1] += f" + {row['history']['outcomes']:,} past"
     estimates = (
         "{value:.4g} ({low:.4g} … {high:.4g})".format(**row[name]) if row[name] else "-"
         for name in ("reward", "cost", "ratio")

@@ -6,9 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bursar.cli.options import parse_range
+from bursar.cli.options import parse_columns, parse_range
 from bursar.cli.output import console, print_json, print_table
-from bursar.errors import InvalidInput
 from bursar.formatting import format_number
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def replay(
     from bursar.replay.estimators import to_json
     from bursar.replay.evaluate import describe_estimate, describe_log, suggest_budget
 
-    decisions = read_log(log, _parse_columns(column or []))
+    decisions = read_log(log, parse_columns(column or []))
     rows = find_support(decisions, arm, clip)
     found = replay(
         decisions, policy, budget, arms=arm, level=level, clip=clip,
@@ -91,13 +90,3 @@ def _cells(one: ReplayEstimate) -> list[str]:
 
 def _format_ends(value: Estimate | None) -> str:
     return "-" if value is None else f"{_format(value.low)} … {_format(value.high)}"
-
-
-def _parse_columns(given: list[str]) -> dict[str, str]:
-    found = {}
-    for text in given:
-        key, mark, name = text.partition("=")
-        if not mark:
-            raise InvalidInput(f"--column must be of the form arm=variant, got {text!r}")
-        found[key.strip()] = name.strip()
-    return found

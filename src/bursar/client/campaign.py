@@ -7,8 +7,11 @@ import math
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack, overload
+
+import msgspec
 
 from bursar import campaign, errors
 from bursar.campaign.ask_options import AskKeywords, check_new_id, make_ask_options, new_id
@@ -23,6 +26,7 @@ from bursar.client.decode import (
     decode_decision,
     decode_explanation,
     decode_forecast,
+    decode_learned,
     decode_result,
     decode_sent_event,
     decode_status,
@@ -30,11 +34,20 @@ from bursar.client.decode import (
 )
 from bursar.client.script import Awaiting, Blocking, Script, ScriptMethod, ScriptProperty
 from bursar.client.transport import Request, Transport, make_path, read_nothing
+from bursar.history import Skip, check_terms, read_history
 from bursar.money import Amount, Coin, Rounding, count_decimals
 from bursar.validation import Reward, check_int, check_text, parse_reward
 
 if TYPE_CHECKING:
-    from bursar.campaign import ArmView, Config, Decision, Explanation, Forecast, Status
+    from bursar.campaign import (
+        ArmView,
+        Config,
+        Decision,
+        Explanation,
+        Forecast,
+        LearnedHistory,
+        Status,
+    )
     from bursar.ledger import Event
 
 T = TypeVar("T")
@@ -372,6 +385,40 @@ class CampaignVerbs:
         body |= {"reason": check_text("reason", reason), "by": by or None}
         request = Request("POST", path, self._read_decision, body, repeatable=False)
         return await self._transport.send(request)
+
+    async def _learn_from(
+        self,
+        table: Any,
+        *,
+        weight: float = 1.0,
+        source: str = "",
+        arm: str = "arm",
+        reward: str = "reward",
+        cost: str = "cost",
+        unknown: Skip = "refuse",
+        missing: Skip = "refuse",
+        by: str = "",
+    ) -> LearnedHistory:
+        """Let past outcomes count for the policy; no money moves, and a repeat changes nothing.
+
+        The arguments are those of :meth:`bursar.Campaign.learn_from`. The table is read here; six
+        numbers per arm are sent.
+        """
+        names, rules = {"arm": arm, "reward": reward, "cost": cost}, await self._load_rules()
+        limits = {} if rules is None else {"reward_range": rules.reward_range}
+        history = read_history(table, names, missing, **limits)
+        body = {
+            "arms": msgspec.to_builtins(history.arms), "weight": weight, "unknown": unknown,
+            "source": check_terms(history, weight, source, unknown),
+            "by": check_text("by", by) or None,
+        }  # fmt: skip
+
+        def read(data: dict[str, Any]) -> LearnedHistory:
+            return replace(decode_learned(data), left_out=history.left_out)
+
+        return await self._transport.send(Request("POST", self._path("history"), read, body))
+
+    learn_from = ScriptMethod(_learn_from)
 
     @ScriptMethod
     async def decision(self, id: str) -> Decision:

@@ -19,6 +19,7 @@ from bursar.client.script import AsyncRunner, Awaiting, Blocking, Runner, Script
 from bursar.client.spool import UndeliveredCall
 from bursar.client.transport import Request, Retry, Transport, make_path, read_nothing
 from bursar.errors import InvalidInput
+from bursar.history import COLUMNS, read_history, split_arms
 from bursar.money import Amount, Coin, find_exponent
 
 if TYPE_CHECKING:
@@ -107,6 +108,10 @@ class ServiceVerbs(Generic[HTTP, C]):
         def encode(what: str, value: Amount) -> str:
             return coin.text(coin.units(what, value))
 
+        history = rules.pop("history", None)
+        if history is not None:  # refused before there is a campaign
+            history = read_history(history, COLUMNS)
+            split_arms(history, arms, history.name, "refuse")
         body = rules | {
             "exponent": exponent,
             "name": name,
@@ -119,7 +124,10 @@ class ServiceVerbs(Generic[HTTP, C]):
             "caps": {scope: encode(f"the cap of {scope}", cap) for scope, cap in caps.items()},
         }
         await self._transport.send(Request("POST", make_path("campaigns"), read_nothing, body))
-        return self.campaign(name)
+        created = self.campaign(name)
+        if history is not None:
+            await created._learn_from(history)
+        return created
 
     @ScriptMethod
     async def campaigns(self) -> list[Status]:

@@ -21,7 +21,7 @@ from bursar.money import Amount, Coin, Rounding
 from bursar.validation import unwrap_scalar
 
 if TYPE_CHECKING:
-    from bursar.campaign import ArmView, Decision, Explanation, Forecast, Status
+    from bursar.campaign import ArmView, Decision, Explanation, Forecast, LearnedHistory, Status
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -101,6 +101,11 @@ def decode_explanation(data: dict[str, Any]) -> Explanation:
         # a policy with an index has one for every arm; JSON has no infinity
         options = [one | {"index": math.inf} if one["index"] is None else one for one in options]
     return msgspec.convert(data | {"options": options}, campaign.Explanation)
+
+
+def decode_learned(data: dict[str, Any]) -> LearnedHistory:
+    """Return what was learned of past outcomes."""
+    return msgspec.convert(data, campaign.LearnedHistory)
 
 
 def decode_forecast(data: dict[str, Any]) -> Forecast:

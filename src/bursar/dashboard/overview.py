@@ -80,7 +80,12 @@ class CampaignSummary:
     def best_arm(self) -> ArmView | None:
         """The arm with the highest reward per cost among those with enough outcomes."""
         known = [(arm.ratio.value, arm) for arm in self.arms if arm.ratio is not None]
-        enough = [pair for pair in known if pair[1].plays >= _BEST_ARM_OUTCOMES]
+        enough = [
+            pair
+            for pair in known
+            if pair[1].plays + (pair[1].history.plays if pair[1].history else 0)
+            >= _BEST_ARM_OUTCOMES
+        ]
         return max(enough, key=lambda pair: pair[0], default=(0.0, None))[1]
 
     @property

@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bursar import csv_table
 from bursar.arrays import Floats
-from bursar.errors import InvalidData, InvalidInput, MissingData, UnknownParameter, suggest
-from bursar.extras import import_extra
+from bursar.csv_table import Exclusions, UnusableRow, is_missing, parse_number, to_text
+from bursar.errors import InvalidInput, UnknownParameter, suggest
 from bursar.formatting import from_csv_cell
-from bursar.settings import csv_table
-from bursar.settings.csv_table import Exclusions, UnusableRow
+from bursar.parquet import read_columns
 
 REQUIRED = ("arm", "propensity", "cost", "reward")
 COLUMNS = (*REQUIRED, "decision", "time", "available")
@@ -49,9 +49,8 @@ def read_log(path: str | PathLike[str], columns: Mapping[str, str] | None = None
     names = _check_columns(columns or {})
     name = Path(path).name
     if Path(path).suffix.casefold() in (".parquet", ".pq"):
-        if not Path(path).is_file():
-            raise MissingData(f"no file {str(path)!r}; check the path")
-        values = _read_parquet(Path(path), names)
+        wanted = {key for key in COLUMNS if key in REQUIRED or names[key] != key}
+        values = read_columns(Path(path), names, wanted)
         return _make_log(name, values, count(1), "row", names)
     required = [names[key] for key in COLUMNS if key in REQUIRED or key in (columns or {})]
     table = csv_table.parse_table(csv_table.read_content(path), name, required)
@@ -76,28 +75,6 @@ def _check_columns(columns: Mapping[str, str]) -> dict[str, str]:
         if not isinstance(name, str) or not name.strip():
             raise InvalidInput(f"the column of {key} must have a name, got {name!r}")
     return {key: columns.get(key, key) for key in COLUMNS}
-
-
-def _read_parquet(path: Path, names: dict[str, str]) -> dict[str, list[Any]]:
-    """Return the values of the columns that the file has, of those with the given names."""
-    pa, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
-    try:
-        with parquet.ParquetFile(path) as file:
-            known = file.schema_arrow.names
-            for key, name in names.items():
-                if name not in known and (key in REQUIRED or name != key):
-                    hint = suggest(name, known)
-                    close = hint if "did you mean" in hint else ";"
-                    raise InvalidData(
-                        f"{path.name} has no column {name!r}{close} it has {', '.join(known)}"
-                    )
-                if known.count(name) > 1:
-                    raise InvalidData(f"{path.name} has the column {name!r} twice; rename one")
-            found = [key for key, name in names.items() if name in known]
-            table = file.read(columns=[names[key] for key in found])
-    except (OSError, pa.ArrowException) as error:
-        raise InvalidData(f"cannot read {path.name} as Parquet: {error}") from error
-    return {key: table.column(names[key]).to_pylist() for key in found}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -238,23 +215,23 @@ def _parse_row(
     row: LogRow, names: dict[str, str], timed: bool, decisions: set[str], unweighted: Exclusions
 ) -> LogRow:
     """Return a row with its values parsed; reasons to leave it out have the file's names."""
-    arm = _to_text(row.arm)
+    arm = to_text(row.arm)
     if not arm:
         raise UnusableRow(f"{names['arm']} is empty")
-    cost = _parse_number(row.cost, names["cost"])
+    cost = parse_number(row.cost, names["cost"])
     if cost < 0.0:
         raise UnusableRow(f"{names['cost']} is negative")
-    reward = _parse_number(row.reward, names["reward"])
+    reward = parse_number(row.reward, names["reward"])
     time = _parse_time(row.time, names["time"]) if timed else None
     available = _parse_arms(row.available)
     if available is not None and arm not in available:
         raise UnusableRow(f"{names['arm']} is not in {names['available']}")
-    decision = _to_text(row.decision)
+    decision = to_text(row.decision)
     if decision and decision in decisions:
         raise UnusableRow(f"{names['decision']} is repeated")
     decisions.add(decision)
     try:
-        propensity = _parse_number(row.propensity, names["propensity"])
+        propensity = parse_number(row.propensity, names["propensity"])
         if propensity == 0.0:
             raise UnusableRow(f"{names['propensity']} is 0, but the arm was chosen")
         if not 0.0 < propensity <= 1.0:
@@ -265,20 +242,6 @@ def _parse_row(
     return row._replace(
         arm=arm, propensity=propensity, cost=cost, reward=reward, time=time, available=available
     )
-
-
-def _parse_number(value: Any, column: str) -> float:
-    if _is_missing(value):
-        raise UnusableRow(f"{column} is empty")
-    if isinstance(value, str) and ("_" in value or not value.isascii()):
-        value = ""  # float() accepts 1_000 and digits of any script
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise UnusableRow(f"{column} is not a number") from None
-    if not math.isfinite(number):
-        raise UnusableRow(f"{column} is not finite")
-    return number
 
 
 def _parse_time(value: Any, column: str) -> float:
@@ -300,17 +263,7 @@ def _parse_time(value: Any, column: str) -> float:
 
 def _parse_arms(value: Any) -> frozenset[str] | None:
     """Return the arms of a list, or of a text such as ``a|b|c``; None if there are none."""
-    if _is_missing(value):
+    if is_missing(value):
         return None
     parts = value.split("|") if isinstance(value, str) else list(value)
-    return frozenset(name for part in parts if (name := _to_text(part))) or None
-
-
-def _to_text(value: Any) -> str:
-    return "" if _is_missing(value) else str(value).strip()
-
-
-def _is_missing(value: Any) -> bool:
-    if isinstance(value, str):
-        return csv_table.is_blank(value.strip())
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    return frozenset(name for part in parts if (name := to_text(part))) or None

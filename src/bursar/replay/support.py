@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.arrays import Floats
+from bursar.csv_table import Exclusions
 from bursar.errors import CannotAnswer, InvalidInput
 from bursar.formatting import format_number, pluralize
 from bursar.replay.log import ALL_ARMS, Log
-from bursar.settings.csv_table import Exclusions
 from bursar.validation import check_number
 
 _EXPLORE = "log 5% of the asks at random (explore=0.05), with the propensity of each choice"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _HEALTH = ("/healthz", "/readyz")  # checks of load balancers, which are never throttled
 _LOGIN = ("POST", "/login")  # the form limits its failures by itself
-_BATCHES = (":batch", ":void", "/campaigns")  # ends of paths that take long bodies
+_BATCHES = (":batch", ":void", "/campaigns", "/history")  # ends of paths that take long bodies
 _COOKIE = f"{COOKIE}=".encode()
 _PROCESS = secrets.token_hex(4)  # request ids of two processes differ
 _NUMBERS = itertools.count(1)

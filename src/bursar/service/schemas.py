@@ -14,10 +14,21 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 
-from bursar.campaign import ArmChange, ArmView, Decision, Estimate, Explanation, Forecast, Option
+from bursar.campaign import (
+    ArmChange,
+    ArmHistory,
+    ArmView,
+    Decision,
+    Estimate,
+    Explanation,
+    Forecast,
+    LearnedHistory,
+    Option,
+)
 from bursar.campaign.config import DEFAULT_POLICY, RULES, Rule
 from bursar.campaign.decision import TokenSigner
 from bursar.campaign.views import Status
+from bursar.history import PastOutcomes
 from bursar.ledger import Event
 from bursar.money import Coin
 from bursar.service.keys import SCOPES
@@ -104,6 +115,15 @@ class ArmChangeRequest(ActRequest, kw_only=True):
 
     state: Literal["active", "paused"]
     reason: Text = ""
+
+
+class HistoryRequest(ActRequest, kw_only=True):
+    """Past outcomes by arm, where they come from, and how many plays each counts as."""
+
+    arms: Annotated[list[PastOutcomes], Meta(min_length=1, max_length=10_000)]
+    source: Annotated[str, Meta(min_length=1, max_length=200)]
+    weight: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    unknown: Literal["refuse", "skip"] = "refuse"
 
 
 Arms = Annotated[list[Id], Meta(max_length=10_000)]
@@ -411,6 +431,16 @@ class ChangeBody(Struct):
     """A detected change of an arm, with the means before and after it."""
 
     what: Literal["cost", "reward"]
+
+
+@_shows(ArmHistory)
+class ArmHistoryBody(Struct):
+    """Past outcomes of an arm that count beside its own."""
+
+
+@_shows(LearnedHistory)
+class LearnedHistoryBody(Struct):
+    """Past outcomes that were learned, or, if ``replayed``, were learned before."""
 
 
 @_shows(ArmView)

@@ -16,14 +16,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from bursar import csv_table
 from bursar.arrays import Floats
+from bursar.csv_table import UnusableRow, find_decimal_mark, is_blank, read_content
 from bursar.errors import InvalidData, InvalidInput
 from bursar.formatting import pluralize
 from bursar.problems import Bernoulli, Problem
 from bursar.problems.beta import Clicks
-from bursar.settings import csv_table
 from bursar.settings.base import check_repetition, draw_click_costs
-from bursar.settings.csv_table import UnusableRow, find_decimal_mark, is_blank, read_content
 from bursar.settings.facebook import AdRow
 from bursar.validation import check_positive
 

@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bursar import csv_table
 from bursar.arrays import Floats
 from bursar.errors import InvalidData, MissingData
 from bursar.files import data_folder, replace_file
 from bursar.problems import Bernoulli
-from bursar.settings import csv_table
 
 COLUMNS = ("campaign_id", "age", "gender", "clicks", "spent", "total_conversion")
 _ALIASES = {"xyz_campaign_id": "campaign_id"}  # the name in KAG_conversion_data.csv

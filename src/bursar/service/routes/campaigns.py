@@ -9,8 +9,10 @@ from urllib.parse import quote
 import msgspec
 
 from bursar.campaign import Campaign
+from bursar.campaign.commands import learn_command
 from bursar.errors import CorruptLedger, InvalidInput, NewerSchema
 from bursar.formatting import to_plain
+from bursar.history import History
 from bursar.service import schemas
 from bursar.service.auth import require
 from bursar.service.operation import CAMPAIGN, LONG_READ, Call, H, operation
@@ -187,6 +189,23 @@ async def retire_arm(call: Call[schemas.AuthorQuery]) -> BytesResponse:
     if ("retired", arm) not in {(one.state, one.key) for one in arms}:
         await _change(call, "retire_arm", arm)
     return await _arm_response(call, arm)
+
+
+@operation(
+    "POST", f"{CAMPAIGN}/history", "admin", schemas.LearnedHistoryBody,
+    codes=("unknown-arm", "idempotency-mismatch"),
+)  # fmt: skip
+async def learn_history(call: Call[schemas.HistoryRequest]) -> BytesResponse:
+    """Let past outcomes of arms count for the policy; repeating the call changes nothing."""
+    given, campaign = call.given, await call.open_campaign()
+    arms = {one.arm: one for one in given.arms}
+    if len(arms) < len(given.arms):
+        raise InvalidInput("arms must have different keys, got one of them twice")
+    history = History(given.source, tuple(arms[key] for key in sorted(arms)))
+    by = call.key.author(given.by)
+    command = learn_command(campaign.config, history, given.weight, unknown=given.unknown, by=by)
+    learned = await call.service.change(call.campaign, campaign.execute, command)
+    return json_response(learned.as_dict())
 
 
 async def _change(call: Call[Any], verb: str, *args: Any, **options: Any) -> None:

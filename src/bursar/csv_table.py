@@ -2,16 +2,18 @@
 
 The reader is written by hand because it must not guess amounts of money: libraries read ``1,234``
 under whichever decimal mark they assume, while this one refuses a file that leaves it open. It
-accepts UTF-8 and UTF-16, four delimiters, ZIP files and lines before the header. Rows that cannot
-be used are counted by reason in :class:`Exclusions`, never dropped silently.
+accepts UTF-8 and UTF-16, four delimiters, gzip and ZIP files and lines before the header. Rows that
+cannot be used are counted by reason in :class:`Exclusions`, never dropped silently.
 """
 
 import codecs
 import csv
+import gzip
 import io
 import math
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -97,13 +99,21 @@ class CsvTable:
 
 
 def read_content(path: str | PathLike[str]) -> bytes:
-    """Return the bytes of a CSV file, or of the only CSV file in a ZIP file."""
+    """Return the bytes of a CSV file, also of one in gzip, or of the only one in a ZIP file."""
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
         raise MissingData(f"no file {str(path)!r}; check the path") from None
     except OSError as error:
         raise InvalidData(f"cannot read {str(path)!r}: {error.strerror}") from error
+    if data.startswith(b"\x1f\x8b"):
+        try:
+            return gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InvalidData(
+                f"cannot read {Path(path).name} as a gzip file: {error}; unpack it and pass the"
+                " CSV file"
+            ) from error
     return _unzip(data, Path(path).name) if data.startswith(b"PK") else data
 
 
@@ -212,6 +222,36 @@ def _find_header(
 
 def _fold(name: str) -> str:
     return " ".join(name.casefold().split())
+
+
+# values of a row, from a CSV file or another table
+
+
+def parse_number(value: Any, column: str) -> float:
+    """Return a finite number, or raise UnusableRow with the reason."""
+    if is_missing(value):
+        raise UnusableRow(f"{column} is empty")
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        value = ""  # float() accepts 1_000 and digits of any script
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise UnusableRow(f"{column} is not a number") from None
+    if not math.isfinite(number):
+        raise UnusableRow(f"{column} is not finite")
+    return number
+
+
+def to_text(value: Any) -> str:
+    """Return a value as text; "" if there is none."""
+    return "" if is_missing(value) else str(value).strip()
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a row has no value there: None, NaN or a text such as ``n/a``."""
+    if isinstance(value, str):
+        return is_blank(value.strip())
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 # Amounts as people write them: ``1,234.50``, ``€ 12,30``, ``1 234``. A text is read under each of
