@@ -305,7 +305,7 @@ def test_the_log_is_put_in_the_order_of_its_times():
     ("slug", "rows", "how", "budget"),
     [(OMEGA, 800, "uniform", 300), ("bts", 800, "uneven", 200), ("uniform", 800, "context", 250)],
 )
-def test_the_whole_budget_is_covered_with_less_bias_than_the_reach_scaled_up(slug, rows, how, budget):
+def test_the_whole_budget_is_covered_with_less_bias_than_its_reach(slug, rows, how, budget):
     truth = simulated(slug, budget).mean()
     found = [
         replay(logged(rows, how, seed), [slug], budget, arms=NAMES, resamples=40)[0]
@@ -321,6 +321,21 @@ def test_the_whole_budget_is_covered_with_less_bias_than_the_reach_scaled_up(slu
     scaled = np.array([one.ratio.value * budget for one in found]) - truth
     if slug != "uniform":  # what learns earns more per cost later: the plain rate is too low
         assert scaled.mean() < -abs(error.mean())
+
+
+def test_few_rows_of_an_arm_stop_at_the_reach():
+    log = logged(1200, seed=3)
+    few = np.flatnonzero(log.arm == 0)[8:]  # leave out all but 8 of its rows
+    kept = np.delete(np.arange(1200), few)
+    cut = {key: getattr(log, key)[kept] for key in ("arm", "cost", "reward", "offer", "line")}
+    p = np.array([8 / 900, 0.33, 0.33, 0.33])[cut["arm"]]
+    log = replace(log, **cut, propensity=p)
+    [found] = replay(log, [OMEGA], resamples=40)
+    assert found.reward is not None
+    assert found.whole is None
+    assert "say as much as 8 of equal weight, too few to use again (10 are needed)" in (
+        describe_estimate(found, find_support(log))
+    )
 
 
 def test_the_whole_budget_is_closer_to_the_truth_than_the_reach_scaled_up():
@@ -637,7 +652,7 @@ def test_verdicts_say_what_was_found_and_what_is_missing():
     assert text.endswith("rows like these would cover the whole budget.")
     far = replay(log, [OMEGA], 100 * log.spent, resamples=20)[0]
     assert far.whole is None  # it would play more than 20,000 times
-    assert "Beyond that the log cannot tell: it has no more rows of '0', and too few to" in (
+    assert "Beyond that the log cannot tell: it has no more rows of '0', and there are too" in (
         describe_estimate(far, rows)
     )
     assert suggest_budget([whole]) == ""

@@ -23,7 +23,7 @@ mean of each arm over its rows, weighted by 1/p, which is doubly robust: it is r
 are right, and also if they are not but an arm's outcomes do not depend on them (a weighted sum of
 residuals from the arm's mean, added as a correction, is 0). Such games favour the policy, because
 it picks the arm that did best in the log, in part by chance. Games on resampled logs show by how
-much, and that is subtracted. The estimate is given if every arm has 20 rows of equal weight or
+much, and that is subtracted. The estimate is given if every arm has 10 rows of equal weight or
 more, and if a game has no more than 20,000 plays, or two for each row of the log.
 
 Limits. Within its reach a replay extrapolates nothing; beyond, it assumes that rows are independent

@@ -42,7 +42,7 @@ VALUE, LOGGED, AT_BUDGET = 3, 4, 5  # of a game: after PLAYS, and the first of t
 _POLICY, _ORDER, _COIN, _SAMPLE = range(4)  # random streams of a pass
 _SHORT = 0.01  # share of the passes that may end before the reported spend
 FEWEST_ROWS = 5.0  # of equal weight, of every arm; else resampling sees no error
-_FEWEST_TO_DRAW = 20.0  # the same where rows are drawn again and again
+FEWEST_TO_DRAW = 10.0  # the same where rows are drawn again and again
 _MOST_PLAYS, _FEW_PLAYS = 2.0, 20_000.0  # of a game per row of the log, and in any case
 
 
@@ -257,7 +257,7 @@ def _estimate_rewards(
     whole = None
     if (
         spend < budget
-        and rows.count_effective().min() >= _FEWEST_TO_DRAW
+        and rows.count_effective().min() >= FEWEST_TO_DRAW
         and games(1, budget, most, resample=False)[0, AT_BUDGET + SPENT] >= budget
     ):
         plain = games(count, budget, 2.0 * most, resample=False)

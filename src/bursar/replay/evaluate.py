@@ -209,17 +209,24 @@ def describe_estimate(found: ReplayEstimate, rows: Support) -> str:
         f"{found.policy}: the log supports this policy up to {share} of the budget of {budget}. At"
         f" a spend of {format_value(found.spend)} it would have earned"
         f" {earned}{_compare_to_logged(found, 'had earned')}."
-        f" {_describe_beyond(found, 'Beyond that')}; about"
+        f" {_describe_beyond(found, rows, 'Beyond that')}; about"
         f" {format_value(len(rows) / found.reached)} rows like these would cover the whole budget."
     )
 
 
-def _describe_beyond(found: ReplayEstimate, where: str) -> str:
+def _describe_beyond(found: ReplayEstimate, rows: Support, where: str) -> str:
     """Return what is known of the part of the budget for which rows must be used again."""
     if found.whole is None:
+        effective = rows.count_effective()
+        rare = int(effective.argmin())
+        why = (
+            f"those of {rows.arms[rare]!r} say as much as {effective[rare]:.2g} of equal weight,"
+            f" too few to use again ({estimators.FEWEST_TO_DRAW:.0f} are needed)"
+            if effective[rare] < estimators.FEWEST_TO_DRAW
+            else "there are too few to use them again for so many plays"
+        )
         return (
-            f"{where} the log cannot tell: it has no more rows of {found.waited_for!r}, and too few"
-            " to use them again"
+            f"{where} the log cannot tell: it has no more rows of {found.waited_for!r}, and {why}"
         )
     low, high = format_value(found.whole.low), format_value(found.whole.high)
     return (
@@ -249,7 +256,7 @@ def _describe_unknown(found: ReplayEstimate, rows: Support) -> str:
             f" {effective[rare]:.2g} of equal weight, and {estimators.FEWEST_ROWS:.0f} are needed;"
             f" {advice}."
         )
-    again = "" if found.whole is None else f" {_describe_beyond(found, 'So')}."
+    again = "" if found.whole is None else f" {_describe_beyond(found, rows, 'Beyond that')}."
     return (
         f"{found.policy}: the log cannot tell; its rows of {found.waited_for!r} ended before each"
         f" of the {len(rows.arms)} arms was played; {advice}.{again}"
