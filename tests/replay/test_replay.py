@@ -401,13 +401,15 @@ def same(shape: str, seed: int) -> Log:
 @pytest.mark.parametrize("shape", ["bernoulli", "heavy", "few"])
 def test_a_policy_is_seldom_said_to_differ_from_itself(shape, share):
     many = extent(40, 200)
-    verdicts = []
+    verdicts, whole = [], []
     for seed in range(many):
         log = same(shape, seed)
         [found] = replay(log, ["uniform"], share * log.spent, resamples=40)
         verdicts.append(found.difference.compare_to(0.0))
         assert found.difference.value == pytest.approx(found.reward.value - found.logged)
+        whole.append(found.whole_difference.compare_to(0.0))
     assert many - verdicts.count("unclear") <= 0.1 * many
+    assert many - whole.count("unclear") <= 0.1 * many
 
 
 def test_what_is_better_is_said_to_earn_more_and_what_is_worse_less():
@@ -647,8 +649,9 @@ def test_verdicts_say_what_was_found_and_what_is_missing():
     part = replay(log, [OMEGA], log.spent, resamples=40)[0]
     text = describe_estimate(part, rows)
     assert f"the log supports this policy up to {100 * part.reached:.2g}% of the budget of" in text
-    assert "Beyond that the log has no more rows of '0', and rows are used again: the whole" in text
+    assert "Beyond that the log has no more rows of '0', and rows are used again: if they" in text
     assert f"would have earned {part.whole.value:,.0f} (95%: " in text
+    assert f"where the logging policy earned {log.earned_by(log.spent):,.0f}: more; about " in text
     assert text.endswith("rows like these would cover the whole budget.")
     far = replay(log, [OMEGA], 100 * log.spent, resamples=20)[0]
     assert far.whole is None  # it would play more than 20,000 times

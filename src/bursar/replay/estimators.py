@@ -84,6 +84,7 @@ class ReplayEstimate:
     reward: Estimate | None = None  # the expected total
     difference: Estimate | None = None  # of it from ``logged``; the interval has the error of both
     whole: Estimate | None = None  # the expected total of the whole budget, with rows used again
+    whole_difference: Estimate | None = None  # of it from what was logged at that budget, if it was
     single: Estimate | None = None  # the reward of a single campaign; None for fixed arms
     ratio: Estimate | None = None  # reward per cost
     spent: Estimate | None = None
@@ -251,10 +252,10 @@ def _estimate_rewards(
 ) -> dict[str, Estimate | None]:
     """Return the estimates at the spend of the passes, and of the whole budget where it is more."""
     budget, count = knowledge.budget, len(passes)
-    influence = find_influence(log, spend)
-    games = partial(play_games, policy, log, rows, knowledge, spend, influence, seed)
+    games = partial(play_games, policy, log, rows, knowledge, spend, seed)
     most = max(_MOST_PLAYS * len(rows), _FEW_PLAYS)
-    whole = None
+    whole = whole_difference = None
+    logged, logged_whole = log.earned_by(spend), log.earned_by(budget)
     if (
         spend < budget
         and rows.count_effective().min() >= FEWEST_TO_DRAW
@@ -263,14 +264,20 @@ def _estimate_rewards(
         plain = games(count, budget, 2.0 * most, resample=False)
         around = games(2 * count, budget, 2.0 * most, resample=True)
         if min(found[:, AT_BUDGET + SPENT].min() for found in (plain, around)) >= budget:
-            whole = _estimate_whole(plain, around, level)
+            centre, other = (found[:, AT_BUDGET + VALUE] for found in (plain, around))
+            whole = _estimate_whole(centre, other, level)
+            if logged_whole is not None:
+                moved = around[:, AT_BUDGET + LOGGED]
+                other = other - (moved - moved.mean())
+                whole_difference = _estimate_whole(
+                    centre - logged_whole, other - logged_whole, level
+                )
     if not spend:
-        return {"whole": whole}
+        return {"whole": whole, "whole_difference": whole_difference}
     if whole is None:
         around = games(2 * count, spend, 2.0 * most, resample=True)
     value, spent = around[:, VALUE], around[:, SPENT]
     reward = _estimate_mean(passes[:, REWARD], value, level)
-    logged = log.earned_by(spend)
     difference = None
     if logged is not None:
         difference = _estimate_mean(passes[:, REWARD] - logged, value - around[:, LOGGED], level)
@@ -286,6 +293,7 @@ def _estimate_rewards(
                                 _divide(value, spent), level),
         "spent": _estimate_mean(passes[:, SPENT], spent, level),
         "whole": reward if spend >= budget else whole,
+        "whole_difference": difference if spend >= budget else whole_difference,
     }  # fmt: skip
 
 
@@ -300,16 +308,15 @@ def _estimate_mean(centre: Floats, around: Floats, level: float) -> Estimate:
     return _normal_estimate(float(centre.mean()), math.sqrt(_share(around) + few), level)
 
 
-def _estimate_whole(plain: Floats, around: Floats, level: float) -> Estimate:
+def _estimate_whole(centre: Floats, around: Floats, level: float) -> Estimate:
     """Return the doubly robust mean: games on the log, less what resampling the log adds to them.
 
     A policy picks the arm that did best in the log, which is in part the arm that was lucky. The
     mean of games on resampled logs is too high by as much again.
     """
-    centre, other = plain[:, AT_BUDGET + VALUE], around[:, AT_BUDGET + VALUE]
-    mean = 2.0 * float(centre.mean()) - float(other.mean())
+    mean = 2.0 * float(centre.mean()) - float(around.mean())
     few = 4.0 * float(centre.var(ddof=1)) / centre.size
-    return _normal_estimate(mean, math.sqrt(_share(other) + few), level)
+    return _normal_estimate(mean, math.sqrt(_share(around) + few), level)
 
 
 def _share(around: Floats) -> float:
@@ -376,7 +383,6 @@ def play_games(
     rows: Support,
     knowledge: PolicyKnowledge,
     spend: float,
-    influence: Floats,
     seed: int,
     count: int,
     stop: float,
@@ -395,9 +401,10 @@ def play_games(
     ndarray
         By game: reward, spend, plays, value (the reward with the part removed that is due to which
         rows were drawn) and what the resampled log had earned at ``spend`` beyond the log itself;
-        then reward, spend, plays and value at ``stop``, or after ``most`` plays.
+        then the same at ``stop``, or after ``most`` plays.
     """
-    out = np.zeros((count, AT_BUDGET + LOGGED))
+    out = np.zeros((count, 2 * AT_BUDGET))
+    early, late = find_influence(log, spend), find_influence(log, stop)
     own = np.flatnonzero(rows.arm >= 0)
     own = own[np.argsort(rows.arm[own], kind="stable")]
     arm, reward, cost = rows.arm[own], rows.reward[own], rows.cost[own]
@@ -423,7 +430,8 @@ def play_games(
         play = _kernel(_game, cast(Any, type(policy)))
         streams = learner.stream, new_stream(*key, _COIN)
         play(*_state(learner), *streams, start, sums, outcomes, spend, stop, most, out[i])
-        out[i, LOGGED] = (weights[: influence.size] - 1.0) @ influence
+        out[i, LOGGED] = (weights[: early.size] - 1.0) @ early
+        out[i, AT_BUDGET + LOGGED] = (weights[: late.size] - 1.0) @ late
     return out
 
 

@@ -157,13 +157,15 @@ def _estimate_fixed(
         return found
     reward = value.ratio.map(lambda end: budget * end)
     logged = log.earned_by(budget)
+    difference = None
+    if logged is not None:
+        difference = estimators.estimate_difference(log, rows, arm, budget, level)
     return replace(
         found,
         spend=budget,
         reward=reward,
-        difference=None
-        if logged is None
-        else estimators.estimate_difference(log, rows, arm, budget, level),
+        difference=difference,
+        whole_difference=difference,
         ratio=value.ratio,
         spent=Estimate(budget, budget, budget),
         whole=reward,
@@ -229,10 +231,14 @@ def _describe_beyond(found: ReplayEstimate, rows: Support, where: str) -> str:
             f"{where} the log cannot tell: it has no more rows of {found.waited_for!r}, and {why}"
         )
     low, high = format_value(found.whole.low), format_value(found.whole.high)
+    compared = ""
+    if found.whole_difference is not None:
+        logged = found.whole.value - found.whole_difference.value
+        compared = _format_verdict(logged, found.whole_difference, "earned")
     return (
-        f"{where} the log has no more rows of {found.waited_for!r}, and rows are used again: the"
-        f" whole budget would have earned {format_value(found.whole.value)}"
-        f" ({100 * found.level:.4g}%: {low} … {high}), if they are independent"
+        f"{where} the log has no more rows of {found.waited_for!r}, and rows are used again: if"
+        f" they are independent, the whole budget would have earned"
+        f" {format_value(found.whole.value)} ({100 * found.level:.4g}%: {low} … {high}){compared}"
     )
 
 
@@ -266,9 +272,13 @@ def _describe_unknown(found: ReplayEstimate, rows: Support) -> str:
 def _compare_to_logged(found: ReplayEstimate, verb: str) -> str:
     if found.logged is None or found.difference is None:
         return "; the logging policy never spent as much"
+    return _format_verdict(found.logged, found.difference, verb)
+
+
+def _format_verdict(logged: float, difference: Estimate, verb: str) -> str:
     verdict = {"higher": "more", "lower": "less", "unclear": "no clear difference"}
-    difference = verdict[found.difference.compare_to(0.0)]
-    return f", where the logging policy {verb} {format_value(found.logged)}: {difference}"
+    said = verdict[difference.compare_to(0.0)]
+    return f", where the logging policy {verb} {format_value(logged)}: {said}"
 
 
 def suggest_budget(found: list[ReplayEstimate]) -> str:
