@@ -13,6 +13,7 @@ from extent import extent
 from typer.testing import CliRunner
 
 import bursar
+from bursar.campaign.export import export_decisions
 from bursar.cli import app as commands
 from bursar.errors import (
     CannotAnswer,
@@ -143,7 +144,7 @@ def test_a_log_of_a_learner_that_explores_a_fifth_of_the_time_will_do():
     [found] = replay(Log.from_columns(**dict(columns)), [OMEGA], 50.0, arms=NAMES, resamples=60)
     assert found.reached == 1.0
     assert found.reward.low < simulated(OMEGA, 50).mean() < found.reward.high
-    assert found.plays * 18 < found.rows  # a play takes 20 rows: the price of so little chance
+    assert found.plays * 6 < found.rows  # the best arm had 0.85 or 0.05: most rows are rejected
 
 
 def test_weights_of_propensities_decide_where_the_log_looked_at_more_than_it_kept():
@@ -151,10 +152,10 @@ def test_weights_of_propensities_decide_where_the_log_looked_at_more_than_it_kep
     rows = find_support(logged(20_000, "context", seed=1), NAMES)
     knowledge = PolicyKnowledge(300.0, None, (0.0, 1.0), (0.0, 1.0))
     player = [(bursar.policy(OMEGA), 300.0)]
-    right = play_passes(player, rows, knowledge, count=100, seed=0, resample=False)[0]
+    right = play_passes(player, rows, knowledge, count=100, seed=0)[0]
     assert abs(right[:, REWARD].mean() / truth - 1.0) < 0.03
     blind = replace(rows, accept=np.ones(len(rows)))
-    wrong = play_passes(player, blind, knowledge, count=100, seed=0, resample=False)[0]
+    wrong = play_passes(player, blind, knowledge, count=100, seed=0)[0]
     # the best arm, 0, was mostly played in the worse context: without weights it seems worse
     assert wrong[:, REWARD].mean() / truth - 1.0 < -0.06
 
@@ -176,39 +177,37 @@ def test_a_pass_is_the_learner_and_the_log_step_by_step():
     slugs = (OMEGA, "bts", "kube")
     for slug in extent(slugs, (*slugs, "mrcb:set_size=2")):  # its machine code takes seconds
         policy = bursar.policy(slug)
-        [[found]] = play_passes([(policy, 30.0)], rows, knowledge, count=1, seed=4, resample=False)
+        [[found]] = play_passes([(policy, 30.0)], rows, knowledge, count=1, seed=4)
         learner = policy.learner(4, seed=(4, 0, 0, 0), budget=1e9)
         order, coin = np.empty(600, dtype=np.int64), new_stream(4, 0, 0, 2)
         shuffle(order, new_stream(4, 0, 0, 1))
         assert sorted(order) == list(range(600))
-        at = 0
-        while learner.spent < 30.0 and at < 600:
-            arm = learner.choose()
-            while at < 600:
-                row = order[at]
-                at += 1
-                if rows.arm[row] == arm and (
-                    rows.accept[row] >= 1.0 or uniform(coin) < rows.accept[row]
-                ):
-                    learner.record(arm, rows.reward[row], rows.cost[row])
+        queues = [[row for row in order if rows.arm[row] == k] for k in range(4)]
+        while learner.spent < 30.0:
+            queue = queues[learner.choose()]
+            while queue:
+                row = queue.pop(0)
+                if rows.accept[row] >= 1.0 or uniform(coin) < rows.accept[row]:
+                    learner.record(int(rows.arm[row]), rows.reward[row], rows.cost[row])
                     break
-        expected = [learner.earned, learner.spent, learner.plays_per_arm.sum(), at]
+        read = 600 - sum(map(len, queues))
+        expected = [learner.earned, learner.spent, learner.plays_per_arm.sum(), read]
         assert found[[REWARD, SPENT, PLAYS, ROWS]].tolist() == expected
 
 
-def test_a_log_at_random_lasts_for_its_rows_over_its_arms():
-    [found] = replay(logged(8000), [OMEGA], 1e6, resamples=40)
-    assert 0.85 * 2000 < found.plays < 2000
-    assert found.rows <= 8000
+def test_a_log_lasts_as_long_as_the_rows_of_the_arm_that_is_played_most():
+    log = logged(8000)
+    learner, spread = replay(log, [OMEGA, "uniform"], 1e6, resamples=40)
+    assert 2000 < learner.plays < 2400  # the best arm was logged 2,000 times
+    assert learner.waited_for == "0"
+    assert 0.9 * 8000 < spread.plays <= spread.rows <= 8000  # rows wait until their arm is wanted
 
 
-def test_arms_that_were_logged_more_last_longer():
+def test_no_row_is_lost_while_another_arm_is_wanted():
     rows = find_support(logged(8000, "uneven"), NAMES)
     knowledge = PolicyKnowledge(1e9, None, (0.0, 1.0), (0.0, 1.0))
-    [[found]] = play_passes(
-        [(bursar.policy("uniform"), 1e9)], rows, knowledge, count=1, seed=0, resample=False
-    )
-    assert found[PLAYS] > 8000 / np.mean([10, 5, 10 / 3, 2.5]) * 0.9  # one c for all: 800
+    [[found]] = play_passes([(bursar.policy("uniform"), 1e9)], rows, knowledge, count=1, seed=0)
+    assert 0.9 * 4 * 800 < found[PLAYS] < 1.1 * 4 * 800  # the rarest arm has 800 rows
 
 
 # ---- the budget
@@ -223,6 +222,7 @@ def test_the_budget_is_spent_and_exceeded_by_less_than_a_play():
     [found] = replay(log, [OMEGA], 50.0, resamples=40)
     assert found.reached == 1.0
     assert 50.0 <= found.spent.value < 52.0
+    assert found.whole == found.reward
     assert found.logged == log.reward[: np.searchsorted(np.cumsum(cost), 50.0) + 1].sum()
 
 
@@ -296,6 +296,135 @@ def test_the_log_is_put_in_the_order_of_its_times():
     assert log.cost.tolist() == [2.0, 4.0, 1.0]
     assert log.earned_by(2.0) == 20.0
     assert log.earned_by(7.5) is None
+
+
+# ---- the whole budget
+
+
+@pytest.mark.parametrize(
+    ("slug", "rows", "how", "budget"),
+    [(OMEGA, 800, "uniform", 300), ("bts", 800, "uneven", 200), ("uniform", 800, "context", 250)],
+)
+def test_the_whole_budget_is_covered_with_less_bias_than_its_reach(slug, rows, how, budget):
+    truth = simulated(slug, budget).mean()
+    found = [
+        replay(logged(rows, how, seed), [slug], budget, arms=NAMES, resamples=40)[0]
+        for seed in range(extent(40, 100))
+    ]
+    assert all(one.reached < 1.0 for one in found)
+    whole = [one.whole for one in found]
+    assert np.mean([one.low <= truth <= one.high for one in whole]) >= 0.88
+    error = np.array([one.value for one in whole]) - truth
+    errors = np.array([one.high - one.low for one in whole]) / 3.92  # as the intervals have them
+    assert np.median(errors) < 1.5 * error.std()  # they are not wide for safety alone
+    assert abs(error.mean()) < 3.5 * error.std() / len(found) ** 0.5
+    scaled = np.array([one.ratio.value * budget for one in found]) - truth
+    if slug != "uniform":  # what learns earns more per cost later: the plain rate is too low
+        assert scaled.mean() < -abs(error.mean())
+
+
+def test_few_rows_of_an_arm_stop_at_the_reach():
+    log = logged(1200, seed=3)
+    few = np.flatnonzero(log.arm == 0)[8:]  # leave out all but 8 of its rows
+    kept = np.delete(np.arange(1200), few)
+    cut = {key: getattr(log, key)[kept] for key in ("arm", "cost", "reward", "offer", "line")}
+    p = np.array([8 / 900, 0.33, 0.33, 0.33])[cut["arm"]]
+    log = replace(log, **cut, propensity=p)
+    [found] = replay(log, [OMEGA], resamples=40)
+    assert found.reward is not None
+    assert found.whole is None
+    assert "say as much as 8 of equal weight, too few to use again (10 are needed)" in (
+        describe_estimate(found, find_support(log))
+    )
+
+
+def test_the_whole_budget_is_closer_to_the_truth_than_the_reach_scaled_up():
+    truth = simulated(OMEGA, 1200).mean()
+    found = [
+        replay(logged(3000, seed=seed), [OMEGA], 1200, arms=NAMES, resamples=20)[0]
+        for seed in range(extent(16, 60))
+    ]
+    error = np.array([one.whole.value for one in found]) - truth
+    scaled = np.array([one.ratio.value * 1200 for one in found]) - truth
+    assert np.mean(error**2) < 0.85 * np.mean(scaled**2)
+    covered = [one.whole.low <= truth <= one.whole.high for one in found]
+    assert np.mean(covered) >= 0.85
+
+
+def test_using_all_rows_is_closer_than_one_pass_over_those_that_match():
+    truth, knowledge = simulated(OMEGA, 60).mean(), PolicyKnowledge(60, None, (0, 1), (0, 1))
+    errors = []
+    for seed in range(30):
+        log = logged(1500, "uneven", seed)
+        player, rows = [(bursar.policy(OMEGA), 60.0)], find_support(log, NAMES)
+        [[once]] = play_passes(player, rows, knowledge, count=1, seed=seed)
+        [found] = replay(log, [OMEGA], 60, arms=NAMES, resamples=40)
+        arm = estimate_arms(rows)[0]
+        errors.append(
+            (once[REWARD] - truth, found.reward.value - truth,
+             arm.ips_reward.value - 0.7, arm.reward.value - 0.7)
+        )  # fmt: skip
+    one_pass, replayed, ips, weighted = np.sqrt(np.mean(np.square(errors), axis=0))
+    assert replayed < 0.7 * one_pass
+    assert weighted < 0.8 * ips
+
+
+def test_wrong_propensities_do_no_harm_if_outcomes_do_not_depend_on_them():
+    truth = simulated(OMEGA, 1500).mean()
+    log = logged(6000, "uneven", seed=2)
+    claims = {"0": 0.18, "1": 0.25, "2": 0.27, "3": 0.3}  # of 0.1, 0.2, 0.3 and 0.4
+    log = replace(log, propensity=np.array([claims[arm] for arm in log.arms])[log.arm])
+    [found] = replay(log, [OMEGA], 1500, arms=NAMES, resamples=40)
+    assert len(find_support(log, NAMES).notes) == 3
+    assert found.reached < 1.0
+    assert found.whole.low < truth < found.whole.high
+    assert found.whole.high - found.whole.low < 0.3 * truth
+
+
+# ---- the difference from what was logged
+
+
+def same(shape: str, seed: int) -> Log:
+    """Return a log of the policy ``uniform``."""
+    rng = np.random.default_rng([seed, 14])
+    arms, rows = {"bernoulli": (4, 800), "heavy": (4, 800), "few": (3, 90)}[shape]
+    arm = rng.integers(arms, size=rows)
+    reward = rng.random(rows) < np.linspace(0.7, 0.2, arms)[arm]
+    if shape == "heavy":
+        cost = np.linspace(0.6, 0.3, arms)[arm] * rng.lognormal(-1.28, 1.6, rows)
+    else:
+        cost = rng.random(rows) < np.linspace(0.6, 0.3, arms)[arm]
+    return Log.from_columns(arm=arm, propensity=[1 / arms] * rows, cost=cost, reward=reward)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.3])
+@pytest.mark.parametrize("shape", ["bernoulli", "heavy", "few"])
+def test_a_policy_is_seldom_said_to_differ_from_itself(shape, share):
+    many = extent(40, 200)
+    verdicts, whole = [], []
+    for seed in range(many):
+        log = same(shape, seed)
+        [found] = replay(log, ["uniform"], share * log.spent, resamples=40)
+        verdicts.append(found.difference.compare_to(0.0))
+        assert found.difference.value == pytest.approx(found.reward.value - found.logged)
+        whole.append(found.whole_difference.compare_to(0.0))
+    assert many - verdicts.count("unclear") <= 0.1 * many
+    assert many - whole.count("unclear") <= 0.1 * many
+
+
+def test_what_is_better_is_said_to_earn_more_and_what_is_worse_less():
+    said = []
+    for seed in range(20):
+        log = logged(1500, "uniform", seed)
+        found = replay(log, [OMEGA, "always:0", "always:2", "always:3"], 150.0, resamples=40)
+        said.append([one.difference.compare_to(0.0) for one in found])
+    learner, best, worst, bad = zip(*said, strict=True)
+    assert learner.count("higher") >= 16  # it earns a third more
+    assert best.count("higher") >= 18
+    assert worst.count("lower") >= 18
+    assert bad.count("lower") >= 8
+    assert "lower" not in learner + best
+    assert "higher" not in worst + bad
 
 
 # ---- fixed arms
@@ -385,10 +514,64 @@ def test_one_arm_is_no_choice():
 
 def test_propensities_that_do_not_fit_the_choices_cannot_answer():
     assert refused(plain(arm=["a"] * 90 + ["b"] * 10, propensity=[0.5] * 100)) == (
-        "the propensities of 'b' in log.csv do not match how often it was chosen: 1/propensity"
-        " averages 0.2 over the rows instead of about 1; they are wrong, or most decisions gave"
-        " the arm almost no chance"
+        "the propensities of 'a' in log.csv do not match how often it was chosen: 1/propensity"
+        " averages 1.8 over the rows instead of about 1; they are wrong, so correct them where"
+        " they are recorded"
     )
+
+
+@pytest.fixture(scope="module")
+def campaigns(tmp_path_factory) -> list[Log]:
+    """Export campaigns of 34 arms, most of whose choices are those of the largest index."""
+    folder, logs = tmp_path_factory.mktemp("campaigns"), []
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 34])
+        reward, cost = rng.uniform(0.1, 0.7, 34), rng.uniform(0.05, 1.0, 34)
+        arms = {f"arm{k}": 1 for k in range(34)}
+        campaign = bursar.Campaign(
+            f"c{seed}", budget=1000, arms=arms, explore=0.05, policy="omega-star-ucb", seed=seed
+        )
+        for _ in range(300):
+            decision = campaign.ask()
+            k = int(decision.arm[3:])
+            spent = round(float(cost[k] * rng.uniform(0.5, 1.0)), 3)
+            campaign.tell(decision.id, cost=str(spent), reward=float(rng.random() < reward[k]))
+        export_decisions(campaign, folder / f"{seed}.csv")
+        logs.append(read_log(folder / f"{seed}.csv"))
+    return logs
+
+
+def test_the_propensities_of_campaigns_are_right_and_accepted(campaigns):
+    for log in campaigns:
+        rows = find_support(log)
+        assert rows.notes == ()
+        [strict] = replay(log, [OMEGA], 10.0, resamples=20)
+        assert strict.reward is None  # most arms were only seen where they had to be
+        assert "use clip=0.9 if choices depended only on earlier" in describe_estimate(strict, rows)
+    explored = np.mean([(log.propensity < 0.01).mean() for log in campaigns])
+    assert abs(explored - 0.05 * 33 / 34) < 0.01  # so the small ones are as frequent as they say
+    often = [str(arm) for arm in np.array(log.arms)[np.bincount(log.arm) >= 6]]
+    assert replay(log, [OMEGA], 10.0, arms=often, clip=0.9, resamples=20)[0].reward is not None
+
+
+@pytest.mark.parametrize("claim", [1 / 34, 0.3, 0.95])
+def test_wrong_propensities_of_greedy_choices_are_refused(campaigns, claim):
+    for log in campaigns:
+        with pytest.raises(CannotAnswer, match="do not match how often it was chosen"):
+            find_support(replace(log, propensity=np.full(len(log), claim)))
+
+
+def test_sound_propensities_are_not_refused_however_rare_an_arm_is():
+    for seed in range(extent(200, 1000)):
+        rng = np.random.default_rng([seed, 8])
+        chances = 0.98 * rng.dirichlet(np.full(4, 0.2)) + 0.005
+        chances = np.array([np.roll(chances, row // 100 * (seed % 2)) for row in range(400)])
+        arm = (rng.random(400)[:, None] > chances.cumsum(axis=1)).sum(axis=1).clip(0, 3)
+        p = chances[np.arange(400), arm]
+        log = Log.from_columns(arm=arm, propensity=p, cost=[1] * 400, reward=[0] * 400)
+        notes = find_support(log, log.arms).notes
+        assert all("had hardly a chance in many decisions" in note for note in notes)
+        assert seed % 2 or not notes
 
 
 def test_costs_of_nothing_cannot_answer():
@@ -409,10 +592,12 @@ def test_too_few_rows_of_an_arm_say_nothing_rather_than_something():
     log = Log.from_columns(arm=arm, propensity=chance, cost=np.ones(1000), reward=arm == 1)
     [found] = replay(log, [OMEGA], 100.0, resamples=40)
     assert (found.reward, found.single, found.ratio, found.reached) == (None, None, None, 0.0)
+    assert found.whole is None
     assert describe_estimate(found, find_support(log)) == (
-        "omega-star-ucb:rho=0.25: the log cannot tell; it ended before each of the 3 arms was"
-        " played, while waiting for '1'. '1' has 2 rows with a least propensity of 0.002; log more"
-        " rows, give the arm a larger share, or leave it out."
+        "omega-star-ucb:rho=0.25: the log cannot tell; 2 rows of '1' with a least propensity of"
+        " 0.002 say as much as 2 of equal weight, and 5 are needed; log more rows, give the arm a"
+        " larger share, leave it out, or use clip=0.9 if choices depended only on earlier outcomes,"
+        " as in campaigns."
     )
 
 
@@ -463,9 +648,16 @@ def test_verdicts_say_what_was_found_and_what_is_missing():
     assert f"where the logging policy earned {whole.logged:.4g}: " in text
     part = replay(log, [OMEGA], log.spent, resamples=40)[0]
     text = describe_estimate(part, rows)
-    assert f"the log reaches {100 * part.reached:.2g}% of the budget of 1,3" in text
-    assert "Beyond that the log cannot tell" in text
-    assert "rows like these would cover the whole budget" in text
+    assert f"the log supports this policy up to {100 * part.reached:.2g}% of the budget of" in text
+    assert "Beyond that the log has no more rows of '0', and rows are used again: if they" in text
+    assert f"would have earned {part.whole.value:,.0f} (95%: " in text
+    assert f"where the logging policy earned {log.earned_by(log.spent):,.0f}: more; about " in text
+    assert text.endswith("rows like these would cover the whole budget.")
+    far = replay(log, [OMEGA], 100 * log.spent, resamples=20)[0]
+    assert far.whole is None  # it would play more than 20,000 times
+    assert "Beyond that the log cannot tell: it has no more rows of '0', and there are too" in (
+        describe_estimate(far, rows)
+    )
     assert suggest_budget([whole]) == ""
     assert suggest_budget([whole, part]).endswith("use --budget 60.")
 

@@ -69,7 +69,7 @@ def replay(
 _format = partial(format_number, digits=4, keep_whole=True)
 _COLUMNS = (
     "policy", "reached", "spend", "reward", "interval", "one campaign", "per cost", "logged",
-    "plays",
+    "whole budget", "plays",
 )  # fmt: skip
 
 
@@ -84,6 +84,7 @@ def _cells(one: ReplayEstimate) -> list[str]:
         _format_ends(one.single),
         "-" if one.ratio is None else _format(one.ratio.value),
         "-" if one.logged is None else _format(one.logged),
+        _format_ends(one.whole),
         f"{one.plays:,.0f}",
     ]
 

@@ -2,8 +2,8 @@
 # ruff: noqa: F821 - `_kernel` binds a policy's `choose`, `update_arm`, `update_memory`
 r"""Estimators: passes of learning policies through a log, and inverse propensity weights of arms.
 
-A pass is one game of a policy against the rows of a log, in one compiled loop; see
-:mod:`bursar.replay` for when a row is accepted and how passes become an estimate.
+A pass is one game of a policy against the rows of a log, each used once; in other games rows are
+drawn with replacement. :mod:`bursar.replay` says how they become an estimate.
 
 The value of always playing one arm comes from inverse propensity weights,
 
@@ -19,7 +19,7 @@ Swaminathan & Joachims (2015). The self-normalized estimator for counterfactual 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, cast
 
@@ -38,8 +38,12 @@ from bursar.replay.support import Support
 from bursar.validation import check_number
 
 REWARD, SPENT, PLAYS, ROWS, WAITING = range(5)  # columns of the totals of a pass
+VALUE, LOGGED, AT_BUDGET = 3, 4, 5  # of a game: after PLAYS, and the first of those at its end
 _POLICY, _ORDER, _COIN, _SAMPLE = range(4)  # random streams of a pass
 _SHORT = 0.01  # share of the passes that may end before the reported spend
+FEWEST_ROWS = 5.0  # of equal weight, of every arm; else resampling sees no error
+FEWEST_TO_DRAW = 10.0  # the same where rows are drawn again and again
+_MOST_PLAYS, _FEW_PLAYS = 2.0, 20_000.0  # of a game per row of the log, and in any case
 
 
 class PolicyKnowledge(NamedTuple):
@@ -78,14 +82,17 @@ class ReplayEstimate:
     budget: float  # of the policy
     spend: float = 0.0  # that ``reward`` belongs to: as much of the budget as the log reaches
     reward: Estimate | None = None  # the expected total
+    difference: Estimate | None = None  # of it from ``logged``; the interval has the error of both
+    whole: Estimate | None = None  # the expected total of the whole budget, with rows used again
+    whole_difference: Estimate | None = None  # of it from what was logged at that budget, if it was
     single: Estimate | None = None  # the reward of a single campaign; None for fixed arms
     ratio: Estimate | None = None  # reward per cost
     spent: Estimate | None = None
-    plays: float  # mean number of accepted decisions per pass
-    rows: float  # mean number of rows read per pass
+    plays: float  # mean number per pass
+    rows: float  # mean number per pass, accepted or not
     logged: float | None = None  # reward of the logging policy when it had spent as much, if ever
-    passes: int = 0  # through the log, shuffled and resampled
-    waited_for: str = ""  # the arm for which most passes waited as the log ended; "" if none did
+    passes: int = 0  # through the shuffled log
+    waited_for: str = ""  # the arm whose rows ended in most passes; "" if none did
     level: float  # of the intervals
 
     @property
@@ -127,8 +134,7 @@ def estimate_arms(rows: Support, level: float = 0.95) -> list[ArmValue]:
 
 def _estimate_arm(rows: Support, k: int, level: float) -> ArmValue:
     own = rows.arm == k
-    # clipped propensities lie below the floor
-    w = 1.0 / np.maximum(rows.propensity[own], rows.floor[k])
+    w = rows.weight[own]
     r, c = rows.reward[own], rows.cost[own]
     one = np.ones_like(w)
     total = len(rows)
@@ -155,6 +161,21 @@ def _estimate_ratio(w: Floats, values: Floats, per: Floats, level: float) -> Est
     return _normal_estimate(mean, math.sqrt(few * float(off @ off)) / bottom, level)
 
 
+def estimate_difference(log: Log, rows: Support, arm: str, spend: float, level: float) -> Estimate:
+    """Return what always playing an arm would have earned beyond the log; both share their rows."""
+    own = rows.arm == rows.arms.index(arm)
+    w, r, c = rows.weight[own], rows.reward[own], rows.cost[own]
+    bottom = float(w @ c)
+    ratio = float(w @ r) / bottom
+    few = own.sum() / (own.sum() - 1.0)
+    influence = np.zeros(len(log))
+    influence[rows.number[own]] = spend * math.sqrt(few) * w * (r - ratio * c) / bottom
+    logged = find_influence(log, spend)
+    influence[: logged.size] -= logged
+    mean = spend * ratio - float(log.earned_by(spend) or 0.0)
+    return _normal_estimate(mean, math.sqrt(float(influence @ influence)), level)
+
+
 def estimate_policies(
     log: Log,
     rows: Support,
@@ -165,46 +186,36 @@ def estimate_policies(
     seed: int,
     level: float,
 ) -> list[ReplayEstimate]:
-    """Estimate each policy at the budget, or at the spend that the log reaches.
+    """Estimate each policy at the spend that the log reaches, and at the whole budget.
 
     All policies first play as far as they get. Those that the log left waiting then play again up
     to the spend that nearly all of their passes reached.
     """
 
-    def play(players: list[tuple[Policy, float]]) -> list[tuple[Floats, Floats]]:
-        """Return the shuffled passes of each player, and two for each resampled log."""
-        if not players:
-            return []
-        shuffled = play_passes(
-            players, rows, knowledge, count=count // 2, seed=seed, resample=False
-        )
-        resampled = play_passes(players, rows, knowledge, count=2 * count, seed=seed, resample=True)
-        return list(zip(shuffled, resampled, strict=True))
+    def play(players: list[tuple[Policy, float]]) -> list[Floats]:
+        return list(play_passes(players, rows, knowledge, count=count, seed=seed))
 
     budget = knowledge.budget
     played = play([(policy, budget) for policy in policies])
-    reaches = [_find_reach(np.concatenate(both), rows, budget) for both in played]
+    reaches = [_find_reach(passes, rows, budget) for passes in played]
     short = [j for j, (spend, _) in enumerate(reaches) if 0.0 < spend < budget]
-    again = play([(policies[j], reaches[j][0]) for j in short])
-    for j, both in zip(short, again, strict=True):
-        played[j] = both
+    for j, passes in zip(short, play([(policies[j], reaches[j][0]) for j in short]), strict=True):
+        played[j] = passes
     return [
         ReplayEstimate(
             policy=str(policy),
             method="replay",
             budget=budget,
             spend=spend,
-            plays=float(shuffled[:, PLAYS].mean()),
-            rows=float(shuffled[:, ROWS].mean()),
+            plays=float(passes[:, PLAYS].mean()),
+            rows=float(passes[:, ROWS].mean()),
             logged=log.earned_by(spend) if spend else None,
-            passes=len(shuffled) + len(resampled),
+            passes=len(passes),
             waited_for=waited_for,
             level=level,
-            **(_estimate_rewards(shuffled, resampled, level) if spend else {}),
+            **_estimate_rewards(log, rows, policy, knowledge, passes, spend, seed, level),
         )
-        for policy, (spend, waited_for), (shuffled, resampled) in zip(
-            policies, reaches, played, strict=True
-        )
+        for policy, (spend, waited_for), passes in zip(policies, reaches, played, strict=True)
     ]
 
 
@@ -213,40 +224,103 @@ def _find_reach(passes: Floats, rows: Support, budget: float) -> tuple[float, st
 
     Averaging only over passes that reached further would select the fortunate ones. The few that
     end before count with what they had earned, which is too little by less than a hundredth. The
-    spend is 0 if too many passes end before each arm was played.
+    spend is 0 if too many passes end before each arm was played, or if an arm has too few rows.
     """
     is_waiting = passes[:, WAITING] >= 0.0
     waiting = passes[is_waiting]
+    waits = np.bincount(waiting[:, WAITING].astype(np.int64), minlength=len(rows.arms))
+    waited_for = rows.arms[int(waits.argmax())] if waiting.size else ""
+    if rows.count_effective().min() < FEWEST_ROWS:
+        return 0.0, waited_for
     if not waiting.size:
         return budget, ""
-    waits = np.bincount(waiting[:, WAITING].astype(np.int64), minlength=len(rows.arms))
     spends = np.where(is_waiting, np.minimum(passes[:, SPENT], budget), budget)
     spend = float(np.quantile(spends, _SHORT, method="lower"))
     plays = float(np.quantile(waiting[:, PLAYS], _SHORT, method="lower"))
-    return spend if plays >= len(rows.arms) else 0.0, rows.arms[int(waits.argmax())]
+    return spend if plays >= len(rows.arms) else 0.0, waited_for
 
 
-def _estimate_rewards(shuffled: Floats, resampled: Floats, level: float) -> dict[str, Estimate]:
-    reward, ratio, spent = (
-        _estimate_mean(centre, around, level)
-        for centre, around in zip(_columns(shuffled), _columns(resampled), strict=True)
-    )
-    # the spread of a single campaign is that of the resampled passes, but not their mean:
+def _estimate_rewards(
+    log: Log,
+    rows: Support,
+    policy: Policy,
+    knowledge: PolicyKnowledge,
+    passes: Floats,
+    spend: float,
+    seed: int,
+    level: float,
+) -> dict[str, Estimate | None]:
+    """Return the estimates at the spend of the passes, and of the whole budget where it is more."""
+    budget, count = knowledge.budget, len(passes)
+    games = partial(play_games, policy, log, rows, knowledge, spend, seed)
+    most = max(_MOST_PLAYS * len(rows), _FEW_PLAYS)
+    whole = whole_difference = None
+    logged, logged_whole = log.earned_by(spend), log.earned_by(budget)
+    if (
+        spend < budget
+        and rows.count_effective().min() >= FEWEST_TO_DRAW
+        and games(1, budget, most, resample=False)[0, AT_BUDGET + SPENT] >= budget
+    ):
+        plain = games(count, budget, 2.0 * most, resample=False)
+        around = games(2 * count, budget, 2.0 * most, resample=True)
+        if min(found[:, AT_BUDGET + SPENT].min() for found in (plain, around)) >= budget:
+            centre, other = (found[:, AT_BUDGET + VALUE] for found in (plain, around))
+            whole = _estimate_whole(centre, other, level)
+            if logged_whole is not None:
+                moved = around[:, AT_BUDGET + LOGGED]
+                other = other - (moved - moved.mean())
+                whole_difference = _estimate_whole(
+                    centre - logged_whole, other - logged_whole, level
+                )
+    if not spend:
+        return {"whole": whole, "whole_difference": whole_difference}
+    if whole is None:
+        around = games(2 * count, spend, 2.0 * most, resample=True)
+    value, spent = around[:, VALUE], around[:, SPENT]
+    reward = _estimate_mean(passes[:, REWARD], value, level)
+    difference = None
+    if logged is not None:
+        difference = _estimate_mean(passes[:, REWARD] - logged, value - around[:, LOGGED], level)
+    # the spread of a single campaign is that of the games, but not their mean:
     # resampling favours policies that pick the arm that did best in a sample
-    around = resampled[:, REWARD]
-    ends = np.quantile(around, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    single = Estimate(reward.value, *(ends - around.mean() + reward.value).tolist())
-    return {"reward": reward, "single": single, "ratio": ratio, "spent": spent}
+    single = around[:, REWARD]
+    ends = np.quantile(single, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return {
+        "reward": reward,
+        "difference": difference,
+        "single": Estimate(reward.value, *(ends - single.mean() + reward.value).tolist()),
+        "ratio": _estimate_mean(_divide(passes[:, REWARD], passes[:, SPENT]),
+                                _divide(value, spent), level),
+        "spent": _estimate_mean(passes[:, SPENT], spent, level),
+        "whole": reward if spend >= budget else whole,
+        "whole_difference": difference if spend >= budget else whole_difference,
+    }  # fmt: skip
 
 
-def _columns(passes: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return reward, reward per cost and spend; a pass that spent nothing has a ratio of 0."""
-    reward, spent = passes[:, REWARD], passes[:, SPENT]
-    return reward, np.where(spent > 0.0, reward, 0.0) / np.where(spent > 0.0, spent, 1.0), spent
+def _divide(reward: Floats, spent: Floats) -> Floats:
+    """Return reward per cost, 0 for a pass that spent nothing."""
+    return np.where(spent > 0.0, reward, 0.0) / np.where(spent > 0.0, spent, 1.0)
 
 
 def _estimate_mean(centre: Floats, around: Floats, level: float) -> Estimate:
-    """Return the mean of shuffled passes; its error is what pairs of resampled ones share.
+    """Return the mean of shuffled passes; its error is what pairs of resampled games share."""
+    few = float(centre.var(ddof=1)) / centre.size  # of the shuffles
+    return _normal_estimate(float(centre.mean()), math.sqrt(_share(around) + few), level)
+
+
+def _estimate_whole(centre: Floats, around: Floats, level: float) -> Estimate:
+    """Return the doubly robust mean: games on the log, less what resampling the log adds to them.
+
+    A policy picks the arm that did best in the log, which is in part the arm that was lucky. The
+    mean of games on resampled logs is too high by as much again.
+    """
+    mean = 2.0 * float(centre.mean()) - float(around.mean())
+    few = 4.0 * float(centre.var(ddof=1)) / centre.size
+    return _normal_estimate(mean, math.sqrt(_share(around) + few), level)
+
+
+def _share(around: Floats) -> float:
+    """Return the variance that the pairs of games on one resampled log have in common.
 
     The covariance of the pairs is itself uncertain, so one standard error of it is added: the
     interval errs on the wide side where a budget needs few of the rows.
@@ -254,9 +328,20 @@ def _estimate_mean(centre: Floats, around: Floats, level: float) -> Estimate:
     pairs = around.reshape(-1, 2) - around.mean()
     free = len(pairs) - 1
     shared = max(float(pairs[:, 0] @ pairs[:, 1]) / free, 0.0)
-    doubt = math.hypot(float(around.var()), shared) / math.sqrt(free)
-    few = float(centre.var(ddof=1)) / centre.size  # of the shuffles
-    return _normal_estimate(float(centre.mean()), math.sqrt(shared + doubt + few), level)
+    return shared + math.hypot(float(around.var()), shared) / math.sqrt(free)
+
+
+def find_influence(log: Log, spend: float) -> Floats:
+    """Return by how much each row moved what the log had earned when it had spent as much.
+
+    A row that is worth more than its cost adds the difference: its cost would have bought as much
+    as the cost of other rows did. The sum of the squares is the variance of the logged total, if
+    rows are independent; where the log learnt, it is an upper bound.
+    """
+    end = log.find_end(spend)
+    reward, cost = log.reward[:end], log.cost[:end]
+    total = float(cost.sum())
+    return np.asarray(reward - cost * (float(reward.sum()) / total if total else 0.0))
 
 
 def play_passes(
@@ -266,51 +351,102 @@ def play_passes(
     *,
     count: int,
     seed: int,
-    resample: bool,
 ) -> Floats:
     """Play each policy up to its spend, ``count`` times; all meet the rows in the same orders.
-
-    Without ``resample`` a pass has every row once, in random order. With it, a log is resampled
-    with replacement for each pair of passes, whose rows are draws from it: a pass varies as much as
-    a campaign does plus what the log leaves open, and a pair has only the latter in common.
 
     Returns
     -------
     ndarray
         By policy and pass: reward, spend, plays, rows read, and the arm that was waited for when
-        the rows ended (-1 if the spend was reached). A smaller spend cuts the same pass short.
+        its rows ended (-1 if the spend was reached). A smaller spend cuts the same pass short.
     """
     out = np.zeros((len(players), count, 5))
-    every = np.arange(len(rows))
-    order, sample = np.empty_like(every), np.empty_like(every)
-    outcomes: list[Floats] = []
+    order = np.empty(len(rows), np.int64)
     for i in range(count):
-        key = (seed, int(resample), i)
-        if not resample:
-            shuffle(order, new_stream(*key, _ORDER))
-        else:
-            if i % 2 == 0:
-                _resample(sample, every, new_stream(*key, _SAMPLE))
-            _resample(order, sample, new_stream(*key, _ORDER))
+        key = (seed, 0, i)
+        shuffle(order, new_stream(*key, _ORDER))
         arm_order = rows.arm[order]
         for j, (policy, stop) in enumerate(players):
             learner = policy.learner(len(rows.arms), seed=(*key, _POLICY), **knowledge._asdict())
-            if i == 0:
-                scale = learner.scale
-                scaled = scale.reward_in(rows.reward), scale.cost_in(rows.cost)
-                columns = rows.accept, *scaled, rows.reward, rows.cost
-                outcomes.append(np.column_stack(columns))
-            play = _kernel(cast(Any, type(policy)))
-            state = learner.kernel_params, learner.arms, learner.game, learner.memory
+            outcomes = np.column_stack(
+                (rows.accept, *_scale(learner, rows), rows.reward, rows.cost)
+            )
+            play = _kernel(_pass, cast(Any, type(policy)))
             streams = learner.stream, new_stream(*key, _COIN)
-            play(*state, *streams, order, arm_order, outcomes[j], stop, out[j, i])
+            play(*_state(learner), *streams, order, arm_order, outcomes, stop, out[j, i])
     return out
 
 
+def play_games(
+    policy: Policy,
+    log: Log,
+    rows: Support,
+    knowledge: PolicyKnowledge,
+    spend: float,
+    seed: int,
+    count: int,
+    stop: float,
+    most: float,
+    *,
+    resample: bool,
+) -> Floats:
+    """Play a policy up to ``stop`` against draws from the rows, with replacement.
+
+    A play of an arm draws one of its rows with a probability proportional to 1/p. With
+    ``resample``, each pair of games has a resampled log: every row weighs as much again as an
+    exponential draw says (Rubin's Bayesian bootstrap, in which no arm loses all of its rows).
+
+    Returns
+    -------
+    ndarray
+        By game: reward, spend, plays, value (the reward with the part removed that is due to which
+        rows were drawn) and what the resampled log had earned at ``spend`` beyond the log itself;
+        then the same at ``stop``, or after ``most`` plays.
+    """
+    out = np.zeros((count, 2 * AT_BUDGET))
+    early, late = find_influence(log, spend), find_influence(log, stop)
+    own = np.flatnonzero(rows.arm >= 0)
+    own = own[np.argsort(rows.arm[own], kind="stable")]
+    arm, reward, cost = rows.arm[own], rows.reward[own], rows.cost[own]
+    start = np.searchsorted(arm, np.arange(len(rows.arms) + 1))
+    base, weights = rows.weight[own], np.ones(len(log))
+    outcomes = np.empty((own.size, 5))
+    for i in range(count):
+        key = (seed, 1 + resample, i)
+        if resample and i % 2 == 0:
+            draw_weights(weights, new_stream(*key, _SAMPLE))
+        w = base * weights[rows.number[own]]
+        total = np.add.reduceat(w, start[:-1])
+        mean_reward = np.add.reduceat(w * reward, start[:-1]) / total
+        mean_cost = np.add.reduceat(w * cost, start[:-1]) / total
+        worth = float(_divide(mean_reward, mean_cost).max())
+        learner = policy.learner(len(rows.arms), seed=(*key, _POLICY), **knowledge._asdict())
+        if i == 0:
+            scaled = [column[own] for column in _scale(learner, rows)]
+            outcomes[:, :4] = np.column_stack((*scaled, reward, cost))
+        # its mean over draws of an arm is 0, and so is that of its total over a game (Wald)
+        outcomes[:, 4] = reward - mean_reward[arm] - worth * (cost - mean_cost[arm])
+        sums = np.cumsum(w)
+        play = _kernel(_game, cast(Any, type(policy)))
+        streams = learner.stream, new_stream(*key, _COIN)
+        play(*_state(learner), *streams, start, sums, outcomes, spend, stop, most, out[i])
+        out[i, LOGGED] = (weights[: early.size] - 1.0) @ early
+        out[i, AT_BUDGET + LOGGED] = (weights[: late.size] - 1.0) @ late
+    return out
+
+
+def _scale(learner: Any, rows: Support) -> tuple[Floats, Floats]:
+    return learner.scale.reward_in(rows.reward), learner.scale.cost_in(rows.cost)
+
+
+def _state(learner: Any) -> tuple[Any, ...]:
+    return learner.kernel_params, learner.arms, learner.game, learner.memory
+
+
 @cache
-def _kernel(policy: Any) -> Any:
-    """Return the compiled pass of a policy class."""
-    return specialize(_pass, policy.name, **kernels.functions(policy))
+def _kernel(template: Any, policy: Any) -> Any:
+    """Return a compiled loop for a policy class."""
+    return specialize(template, policy.name, **kernels.functions(policy))
 
 
 def _pass(
@@ -326,22 +462,26 @@ def _pass(
     stop: float,
     out: Floats,
 ) -> None:
-    """Play until ``stop`` is spent or the rows are used up; ``arm_order`` has their arms.
+    """Play until ``stop`` is spent or an arm has no row left; ``arm_order`` has the rows' arms.
 
     A row of ``outcomes`` has the probability of acceptance, and reward and cost, scaled and not.
     """
-    at = 0
-    spent = earned = plays = 0.0
+    first, following = np.full(arms.size, -1), np.empty(order.size, np.int64)
+    for at in range(order.size - 1, -1, -1):
+        if arm_order[at] >= 0:
+            following[at] = first[arm_order[at]]
+            first[arm_order[at]] = at
+    read = spent = earned = plays = 0.0
     held = -1
     while spent < stop:
         held = choose(p, arms, game, memory, stream)
         found = -1
-        while found < 0 and at < order.size:
-            if arm_order[at] == held:
-                accept = outcomes[order[at], 0]
-                if accept >= 1.0 or uniform(coin) < accept:
-                    found = order[at]
-            at += 1
+        while found < 0 and first[held] >= 0:
+            row = order[first[held]]
+            first[held] = following[first[held]]
+            read += 1.0
+            if outcomes[row, 0] >= 1.0 or uniform(coin) < outcomes[row, 0]:
+                found = row
         if found < 0:
             break
         scaled_reward, scaled_cost = outcomes[found, 1], outcomes[found, 2]
@@ -351,7 +491,55 @@ def _pass(
         spent += outcomes[found, 4]
         plays += 1.0
         held = -1
-    out[0], out[1], out[2], out[3], out[4] = earned, spent, plays, at, held
+    out[0], out[1], out[2], out[3], out[4] = earned, spent, plays, read, held
+
+
+def _game(
+    p: Any,
+    arms: Arms,
+    game: Game,
+    memory: Floats,
+    stream: Stream,
+    coin: Stream,
+    start: Any,
+    sums: Floats,
+    outcomes: Floats,
+    spend: float,
+    stop: float,
+    most: float,
+    out: Floats,
+) -> None:
+    """Play until ``stop`` is spent, and note the totals at ``spend``.
+
+    The rows of arm k are from ``start[k]`` on, and ``sums`` adds their weights up. A row of
+    ``outcomes`` has reward and cost, scaled and not, and what it differs from the arm's mean by.
+    """
+    spent = earned = plays = value = 0.0
+    noted = False
+    while spent < stop and plays < most:
+        arm = choose(p, arms, game, memory, stream)
+        low, high = start[arm], start[arm + 1] - 1
+        below_low = sums[low - 1] if low > 0 else 0.0
+        draw = below_low + uniform(coin) * (sums[high] - below_low)
+        while low < high:
+            middle = (low + high) // 2
+            if sums[middle] > draw:
+                high = middle
+            else:
+                low = middle + 1
+        scaled_reward, scaled_cost = outcomes[low, 0], outcomes[low, 1]
+        update_arm(arms, game, arm, scaled_reward, scaled_cost, stream)
+        update_memory(p, arms, game, memory, arm, scaled_reward, scaled_cost)
+        earned += outcomes[low, 2]
+        spent += outcomes[low, 3]
+        value += outcomes[low, 2] - outcomes[low, 4]
+        plays += 1.0
+        if not noted and spent >= spend:
+            out[0], out[1], out[2], out[3] = earned, spent, plays, value
+            noted = True
+    if not noted:
+        out[0], out[1], out[2], out[3] = earned, spent, plays, value
+    out[5], out[6], out[7], out[8] = earned, spent, plays, value
 
 
 @compiled
@@ -365,7 +553,7 @@ def shuffle(order: Any, stream: Stream) -> None:
 
 
 @compiled
-def _resample(order: Any, sample: Any, stream: Stream) -> None:
-    """Fill ``order`` with draws from a sample of rows, with replacement."""
-    for i in range(order.size):
-        order[i] = sample[below(stream, sample.size)]
+def draw_weights(weights: Floats, stream: Stream) -> None:
+    """Fill ``weights`` with exponential draws, whose mean is 1."""
+    for i in range(weights.size):
+        weights[i] = -math.log1p(-uniform(stream))

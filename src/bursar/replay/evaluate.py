@@ -49,7 +49,7 @@ def replay(
     arms : sequence of str, optional
         The arms to choose from; by default every arm of the log.
     resamples : int
-        Resampled logs for the intervals, with two passes each; half as many shuffles for the mean.
+        Resampled logs for the intervals, with two games each; as many shuffles for the mean.
     level : float
         The level of the intervals.
     seed : int
@@ -155,13 +155,21 @@ def _estimate_fixed(
     )
     if value.rows < 2 or not math.isfinite(value.ratio.value):
         return found
+    reward = value.ratio.map(lambda end: budget * end)
+    logged = log.earned_by(budget)
+    difference = None
+    if logged is not None:
+        difference = estimators.estimate_difference(log, rows, arm, budget, level)
     return replace(
         found,
         spend=budget,
-        reward=value.ratio.map(lambda end: budget * end),
+        reward=reward,
+        difference=difference,
+        whole_difference=difference,
         ratio=value.ratio,
         spent=Estimate(budget, budget, budget),
-        logged=log.earned_by(budget),
+        whole=reward,
+        logged=logged,
     )
 
 
@@ -199,13 +207,38 @@ def describe_estimate(found: ReplayEstimate, rows: Support) -> str:
         comparison = _compare_to_logged(found, "earned")
         return f"{found.policy} would have earned {earned} with a budget of {budget}{comparison}."
     share = format_percent(found.reached, digits=2 if found.reached < 0.995 else 4)
-    needed = len(rows) / found.reached  # if plays go on at the same cost and pace
     return (
-        f"{found.policy}: the log reaches {share} of the budget of {budget}. At a spend of"
-        f" {format_value(found.spend)} it would have earned"
-        f" {earned}{_compare_to_logged(found, 'had earned')}. Beyond that the log cannot tell: it"
-        f" ended while waiting for {found.waited_for!r}; about {format_value(needed)} rows like"
-        " these would cover the whole budget."
+        f"{found.policy}: the log supports this policy up to {share} of the budget of {budget}. At"
+        f" a spend of {format_value(found.spend)} it would have earned"
+        f" {earned}{_compare_to_logged(found, 'had earned')}."
+        f" {_describe_beyond(found, rows, 'Beyond that')}; about"
+        f" {format_value(len(rows) / found.reached)} rows like these would cover the whole budget."
+    )
+
+
+def _describe_beyond(found: ReplayEstimate, rows: Support, where: str) -> str:
+    """Return what is known of the part of the budget for which rows must be used again."""
+    if found.whole is None:
+        effective = rows.count_effective()
+        rare = int(effective.argmin())
+        why = (
+            f"those of {rows.arms[rare]!r} say as much as {effective[rare]:.2g} of equal weight,"
+            f" too few to use again ({estimators.FEWEST_TO_DRAW:.0f} are needed)"
+            if effective[rare] < estimators.FEWEST_TO_DRAW
+            else "there are too few to use them again for so many plays"
+        )
+        return (
+            f"{where} the log cannot tell: it has no more rows of {found.waited_for!r}, and {why}"
+        )
+    low, high = format_value(found.whole.low), format_value(found.whole.high)
+    compared = ""
+    if found.whole_difference is not None:
+        logged = found.whole.value - found.whole_difference.value
+        compared = _format_verdict(logged, found.whole_difference, "earned")
+    return (
+        f"{where} the log has no more rows of {found.waited_for!r}, and rows are used again: if"
+        f" they are independent, the whole budget would have earned"
+        f" {format_value(found.whole.value)} ({100 * found.level:.4g}%: {low} … {high}){compared}"
     )
 
 
@@ -215,22 +248,37 @@ def _describe_unknown(found: ReplayEstimate, rows: Support) -> str:
             f"{found.policy}: the log cannot tell; the arm has {pluralize(int(found.rows), 'row')}"
             " or costs nothing, so that no budget limits it."
         )
-    rare = int((rows.floor * len(rows)).argmin())
+    effective = rows.count_effective()
+    rare = int(effective.argmin())
+    advice = (
+        "log more rows, give the arm a larger share, leave it out, or use clip=0.9 if choices"
+        " depended only on earlier outcomes, as in campaigns"
+    )
+    if effective[rare] < estimators.FEWEST_ROWS:
+        return (
+            f"{found.policy}: the log cannot tell;"
+            f" {pluralize(int((rows.arm == rare).sum()), 'row')} of {rows.arms[rare]!r} with a"
+            f" least propensity of {format_value(float(rows.floor[rare]))} say as much as"
+            f" {effective[rare]:.2g} of equal weight, and {estimators.FEWEST_ROWS:.0f} are needed;"
+            f" {advice}."
+        )
+    again = "" if found.whole is None else f" {_describe_beyond(found, rows, 'Beyond that')}."
     return (
-        f"{found.policy}: the log cannot tell; it ended before each of the {len(rows.arms)} arms"
-        f" was played, while waiting for {found.waited_for!r}. {rows.arms[rare]!r} has"
-        f" {pluralize(int((rows.arm == rare).sum()), 'row')} with a least propensity of"
-        f" {format_value(float(rows.floor[rare]))}; log more rows, give the arm a larger share, or"
-        " leave it out."
+        f"{found.policy}: the log cannot tell; its rows of {found.waited_for!r} ended before each"
+        f" of the {len(rows.arms)} arms was played; {advice}.{again}"
     )
 
 
 def _compare_to_logged(found: ReplayEstimate, verb: str) -> str:
-    if found.logged is None or found.reward is None:
+    if found.logged is None or found.difference is None:
         return "; the logging policy never spent as much"
+    return _format_verdict(found.logged, found.difference, verb)
+
+
+def _format_verdict(logged: float, difference: Estimate, verb: str) -> str:
     verdict = {"higher": "more", "lower": "less", "unclear": "no clear difference"}
-    difference = verdict[found.reward.compare_to(found.logged)]
-    return f", where the logging policy {verb} {format_value(found.logged)}: {difference}"
+    said = verdict[difference.compare_to(0.0)]
+    return f", where the logging policy {verb} {format_value(logged)}: {said}"
 
 
 def suggest_budget(found: list[ReplayEstimate]) -> str:

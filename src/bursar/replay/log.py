@@ -151,10 +151,13 @@ class Log:
         >>> log.earned_by(2.0), log.earned_by(4.0)
         (1.0, None)
         """
-        by = np.cumsum(self.cost)
+        end = self.find_end(spend)
+        return float(self.reward[:end].sum()) if end <= len(self) else None
+
+    def find_end(self, spend: float) -> int:
+        """Return the number of decisions after which ``spend`` was spent, one too many if never."""
         slack = 1e-9 * abs(spend)  # a sum in another order differs in its last digits
-        at = int(np.searchsorted(by, spend - slack))
-        return float(self.reward[: at + 1].sum()) if at < by.size else None
+        return int(np.searchsorted(np.cumsum(self.cost), spend - slack)) + 1
 
 
 class LogRow(NamedTuple):

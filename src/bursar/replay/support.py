@@ -1,5 +1,6 @@
 """Support: the rows of a log that can stand for plays of other policies, or why none can."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,7 +18,9 @@ _EXPLORE = "log 5% of the asks at random (explore=0.05), with the propensity of 
 _NOT_COMPARED = -1  # the arm of a row whose arm is not compared
 _CERTAIN = "another arm had no chance (propensity 1)"
 _RESTRICTED = "not every arm could be chosen"
-_NOTED, _REFUSED = 4.0, 5.0  # standard errors; many arms are tested, hence more than 2
+_FALSE_ALARM = 1e-3  # probability that sound propensities are said to be wrong
+_MOST_LIKELY = 4  # arms, of which it is tested whether their propensities add up to more than 1
+_DRIFTED = 4.0  # standard errors; many arms are tested, hence more than 2
 _DRIFT_ROWS = 30  # fewest rows of an arm whose halves are compared
 
 
@@ -27,6 +30,7 @@ class Support:
 
     arms: tuple[str, ...]  # those compared
     arm: NDArray[np.int32] = field(repr=False)  # of each row: the number in ``arms``; -1 for others
+    number: NDArray[np.int64] = field(repr=False)  # of each row in the log
     propensity: Floats = field(repr=False)
     cost: Floats = field(repr=False)
     reward: Floats = field(repr=False)
@@ -37,6 +41,18 @@ class Support:
 
     def __len__(self) -> int:
         return int(self.arm.size)
+
+    @property
+    def weight(self) -> Floats:
+        """The inverse propensity of each row, where clipped ones lie below the floor."""
+        return np.where(self.arm >= 0, 1.0 / np.maximum(self.propensity, self.floor[self.arm]), 0.0)
+
+    def count_effective(self) -> Floats:
+        """Return how many rows of equal weight would carry as much information on each arm."""
+        own, many = self.arm >= 0, len(self.arms)
+        arm, weight = self.arm[own], self.weight[own]
+        total = np.bincount(arm, weight, many)
+        return np.asarray(total * total / np.bincount(arm, weight * weight, many))
 
 
 def find_support(log: Log, arms: Sequence[str] | None = None, clip: float | None = None) -> Support:
@@ -49,8 +65,10 @@ def find_support(log: Log, arms: Sequence[str] | None = None, clip: float | None
     arms : sequence of str, optional
         Compare only these; by default every arm that was chosen or could be.
     clip : float, optional
-        Treat lower propensities as this one. Rare rows then weigh too little, so that estimates are
-        biased; but a single tiny propensity no longer makes an arm nearly unplayable.
+        Treat lower propensities as this one, so that a single tiny propensity no longer makes an
+        arm nearly unplayable. Rare rows then weigh too little, which biases estimates if an arm's
+        outcomes went along with its propensity. Where choices depended only on earlier outcomes,
+        as in campaigns, they hardly do: 0.9 counts nearly all rows of an arm alike.
     """
     if clip is not None and not 0.0 < check_number("clip", clip) < 1.0:
         raise InvalidInput(f"clip must be between 0 and 1, got {clip!r}; 0.01 is usual, or None")
@@ -69,11 +87,12 @@ def find_support(log: Log, arms: Sequence[str] | None = None, clip: float | None
         floor = np.maximum(floor, clip)
         notes.append(
             f"Propensities below {clip:g} were clipped to {clip:g} on {pluralize(low, 'row')},"
-            " which biases the estimates towards what the log did more often."
+            " which is right only if the outcomes of an arm do not depend on its propensity."
         )
     return Support(
         arms=wanted,
         arm=arm,
+        number=np.flatnonzero(usable),
         propensity=propensity,
         cost=cost,
         reward=reward,
@@ -146,25 +165,73 @@ def _check_tried(log: Log, wanted: tuple[str, ...], arm: NDArray[np.int32]) -> N
 def _test_propensities(
     log: Log, wanted: tuple[str, ...], arm: NDArray[np.int32], propensity: Floats
 ) -> list[str]:
-    """Check that 1/propensity, counted where an arm was chosen, averages to 1, as it must."""
+    """Check that 1/propensity, counted where an arm was chosen, averages to 1, as it must.
+
+    It averages to more than 1 only if propensities are wrong, and sound ones are refused with a
+    probability of at most ``_FALSE_ALARM``. It averages to less if they are wrong, too, or if the
+    arm had no chance, or one too small to show, in many decisions: that is no fault of the log.
+    """
     notes = []
+    needed = math.log((len(wanted) + _MOST_LIKELY) / _FALSE_ALARM)  # so many tests
+    impossible = _find_excess(propensity) >= needed
     for k, name in enumerate(wanted):
         weight = np.where(arm == k, 1.0 / propensity, 0.0)
         mean = float(weight.mean())
-        off = abs(mean - 1.0) / max(float(weight.std()) / arm.size**0.5, 1e-300)
-        if off > _REFUSED and not 0.5 < mean < 2.0:
+        doubt = _weigh_evidence(weight, mean < 1.0 and float(propensity.min()))
+        if abs(mean - 1.0) <= 0.02 or doubt < needed:
+            continue
+        average = f"1/propensity averages {format_number(mean, 4, keep_whole=True)} over the"
+        if mean > 1.5 or (mean < 0.5 and impossible):
             raise CannotAnswer(
                 f"the propensities of {name!r} in {log.name} do not match how often it was chosen:"
-                f" 1/propensity averages {format_number(mean, 4, keep_whole=True)} over the"
-                f" {log.unit}s instead of about 1; they are wrong, or most decisions gave the arm"
-                " almost no chance"
+                f" {average} {log.unit}s instead of about 1; they are wrong, so correct them"
+                " where they are recorded"
             )
-        if off > _NOTED and abs(mean - 1.0) > 0.02:
+        if mean < 1.0:
+            notes.append(
+                f"{name!r} had hardly a chance in many decisions, or its propensities are too"
+                f" large: {average} {log.unit}s instead of about 1."
+            )
+        else:
             notes.append(
                 f"The propensities of {name!r} do not quite match how often it was chosen:"
                 f" 1/propensity averages {mean:.3f} instead of 1."
             )
     return notes
+
+
+def _find_excess(propensity: Floats) -> float:
+    """Return the log of the evidence that propensities are too large to add up to 1.
+
+    At most n arms have a propensity above 1/(n+1) at a time, so 1/propensity, counted where it is,
+    averages to n at most.
+    """
+    tests = (
+        np.where(propensity * (many + 1) > 1.0, 1.0 / propensity, 0.0) / many
+        for many in range(1, _MOST_LIKELY + 1)
+    )
+    return max(map(_weigh_evidence, tests))
+
+
+def _weigh_evidence(weight: Floats, least: float = 0.0) -> float:
+    r"""Return the log of the evidence that weights average to more than 1, or to less.
+
+    An arm of small propensity is rarely chosen, so its weights have a tail that a log mostly does
+    not show, and their standard deviation says nothing. But if each weight has a mean of at most 1
+    given the rows before it, :math:`\prod(1+\lambda(w_t-1))` is not negative and has a mean of at
+    most 1, and so has an average over several :math:`\lambda` in (0, 1): it exceeds x with a
+    probability of at most 1/x (Markov). With ``least`` the other side is tested, that the mean is 1
+    or more; then no weight may exceed 1/``least``.
+
+    Waudby-Smith & Ramdas (2024). Estimating means of bounded random variables by betting. JRSS B.
+    """
+    bets = np.append(0.99, 0.5 ** np.arange(1, 20))
+    if least:
+        bets *= -least / (1.0 - least)
+    seen, often = np.unique(weight, return_counts=True)
+    gains = (np.log1p(bets[:, None] * (seen - 1.0)) * often).sum(axis=1)
+    most = float(gains.max())
+    return most + math.log(float(np.exp(gains - most).mean()))
 
 
 def _test_drift(wanted: tuple[str, ...], arm: NDArray[np.int32], reward: Floats) -> list[str]:
@@ -176,7 +243,7 @@ def _test_drift(wanted: tuple[str, ...], arm: NDArray[np.int32], reward: Floats)
             continue
         one, other = np.array_split(own, 2)
         error = (one.var() / one.size + other.var() / other.size) ** 0.5
-        if abs(one.mean() - other.mean()) > max(_NOTED * float(error), 1e-12):
+        if abs(one.mean() - other.mean()) > max(_DRIFTED * float(error), 1e-12):
             first, second = (
                 format_number(float(half.mean()), 4, keep_whole=True) for half in (one, other)
             )
