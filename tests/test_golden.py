@@ -210,9 +210,17 @@ def test_the_same_calls_write_the_same_log(name: str, storage: str, tmp_path: Pa
 # the service
 
 
+# of a forecast, since the golden files were written
+ADDED = {"reward_80", "rate_since", "rate_before"}
+
+
 def test_answers_are_the_same(storage: str) -> None:
     token = golden("ledger")["keys"]["all"]["token"]
-    same(look.answers(storage, token), golden("answers")["answers"])
+    found = look.answers(storage, token)
+    fields = found["forecast"]["fields"]
+    assert set(fields) >= ADDED
+    found["forecast"]["fields"] = [one for one in fields if one.partition(".")[0] not in ADDED]
+    same(found, golden("answers")["answers"])
 
 
 def test_keys_are_known(storage: str) -> None:
@@ -273,6 +281,11 @@ def meaning(node: Any, document: Any, inside: tuple[str, ...] = ()) -> Any:
 
 def test_the_openapi_document_means_the_same() -> None:
     now, then = look.openapi(), golden("openapi")
+    forecast = now["components"]["schemas"]["ForecastBody"]
+    assert set(forecast["required"]) >= ADDED
+    forecast["required"] = [name for name in forecast["required"] if name not in ADDED]
+    for name in ADDED:
+        del forecast["properties"][name]
     for part in ("paths", "servers", "openapi"):
         same(meaning({part: now[part]}, now), meaning({part: then[part]}, then))
     same(now["components"]["securitySchemes"], then["components"]["securitySchemes"])
