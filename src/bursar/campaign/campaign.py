@@ -9,7 +9,7 @@ from typing import Any, Unpack, overload
 from bursar import errors
 from bursar.campaign import commands
 from bursar.campaign import events as kinds
-from bursar.campaign.activity import DAY, RateChange, read_recent_events
+from bursar.campaign.activity import DAY, read_recent_events
 from bursar.campaign.ask_options import ANY, AskKeywords, make_ask_options
 from bursar.campaign.audit import Verification, save_verification, verify_campaign
 from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
@@ -328,11 +328,8 @@ class Campaign(Playable):
         recent = read_recent_events(self.store, self.name)
         return make_forecast(self.execute(lambda one: ForecastModel(one, recent)), days)
 
-    def check_rate(self) -> RateChange | None:
-        """Look for a sudden change of the rate of spending; it is an alarm for a day.
-
-        Reading :attr:`alarms` does so, at most once a minute.
-        """
+    def _check_rate(self) -> None:
+        """Look for a sudden change of the rate of spending; it is an alarm for a day."""
         committer = self.committer
         committer.rate_checked = now = self.clock.wall()
         found, before = None, committer.rate_change
@@ -349,7 +346,6 @@ class Campaign(Playable):
             committer.alarms.pop("rate", None)
         else:
             committer.alarms["rate"] = f"{self.name}: {found.describe(self.coin, now)}"
-        return found
 
     def verify(
         self, *, choices: bool = False, pause: Callable[[], None] | None = None
@@ -437,7 +433,7 @@ class Campaign(Playable):
         committer = self.committer
         if abs(self.clock.wall() - committer.rate_checked) >= _RATE_AGE:
             with suppress(errors.BursarError):  # a damaged log has an alarm of its own
-                self.check_rate()
+                self._check_rate()
         return [*committer.trusted.alarms, *committer.alarms.copy().values(), *flags]
 
     # changing rules: each is an event. `by` says who changes them, and `if_version` refuses

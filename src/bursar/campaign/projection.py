@@ -319,14 +319,15 @@ def _project(
                 count += 1
                 dearest = max(dearest, holds[k])
         begin = max((1.0 - _TAIL) * (limits.left - dearest), 0.0)  # of the tail
-        first, made = dearest, 0
+        first, made, tried = dearest, 0, 0
         while (
             count > 0 and found.plays[w] < limits.plays[w] and limits.left - left < limits.money[w]
         ):
             i = choose(p, few[:count], game, memory, stream)
             if limits.explore > 0.0 and uniform(stream) < limits.explore:
                 i = below(stream, count)
-            k, made = which[i], made + (1 if even else min(int(few[i].n), 1))
+            k, free = which[i], not even and few[i].n == 0.0 and tried < 2 * choices
+            tried, made = tried + free, made + (not free)
             r, c, eta, spread = (
                 worlds.reward[w, k],
                 worlds.cost[w, k],
@@ -337,8 +338,10 @@ def _project(
             done = max(game[0].plays, 1)  # each choice adds as large a share of all plays
             growth = np.log1p(left / (c * done)) / max(choices - made, 1)
             plays = done * np.expm1(growth)
-            if not even:
-                plays = max(few[i].n * 0.125, plays) if few[i].n > 0.0 else 1.0
+            if free:
+                plays = 1.0  # a first play is one play, and not counted while these are few
+            elif not even:
+                plays = max(few[i].n * 0.125, plays)
             plays = min(min(plays, 0.7 * fits + 1.0), limits.plays[w] - found.plays[w])
             plays = max(np.floor(plays), 1.0)
             earned = _share(stream, r, plays, eta)

@@ -136,9 +136,9 @@ def verify_overdue(service: Service) -> int:
 
 def watch_rate(campaign: Campaign) -> None:
     """Log a sudden change of the rate of spending when it is found; it is an alarm for a day."""
-    before, found = campaign.committer.rate_change, campaign.check_rate()
-    if found is not None and before is None:
-        said = campaign.committer.alarms["rate"]
+    before, alarms = campaign.committer.rate_change, campaign.alarms
+    if before is None and campaign.committer.rate_change is not None:
+        said = next(one for one in alarms if one.startswith(f"{campaign.name}: it spends"))
         _LOG.warning("%s", said, extra={"campaign": campaign.name})
 
 
