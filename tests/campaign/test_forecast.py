@@ -28,7 +28,8 @@ HOUR = 3600.0
 def load_benchmark() -> ModuleType:
     path = Path(__file__).parents[2] / "benchmarks" / "forecast.py"
     spec = importlib.util.spec_from_file_location("benchmark_forecast", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -61,24 +62,25 @@ def test_80_of_100_forecasts_hold_at_every_share_of_the_budget(policy: str, chec
 
 
 def test_a_forecast_knows_that_the_policy_will_converge() -> None:
-    """Half of the money went to learning which of 20 arms is best; the rest goes to that one."""
+    """Much of the money went to learning which of 20 arms is best; the rest goes to that one."""
     random_ = random.Random(5)
     chances = {f"arm{k}": 0.9 if k == 13 else 0.1 for k in range(20)}
     campaign = Campaign("c", 60, dict.fromkeys(chances, "0.2"), "pooled-gittins")
     halves, spent = [0.0, 0.0], 0.0
     ahead = None
     while campaign.available >= 0.2:
-        if ahead is None and spent >= 6.0:
+        if ahead is None and spent >= 12.0:
             ahead = campaign.forecast()
         decision = campaign.ask()
         reward = float(random_.random() < chances[decision.arm])
         campaign.tell(decision, cost="0.1", reward=reward)
         halves[ahead is not None] += reward
         spent += 0.1
-    assert ahead is not None and ahead.reward_80 is not None
+    assert ahead is not None
+    assert ahead.reward_80 is not None
     assert ahead.reward_80.low <= halves[1] <= ahead.reward_80.high
     # the mix so far, going on, would earn far less
-    assert 9.0 * halves[0] < 0.8 * ahead.reward_80.low
+    assert 4.0 * halves[0] < 0.9 * ahead.reward_80.low
 
 
 def test_arms_of_few_plays_are_not_absurd() -> None:
@@ -102,13 +104,12 @@ def test_a_policy_that_fails_has_a_forecast(monkeypatch: pytest.MonkeyPatch) -> 
     before = campaign.forecast()
     learner = campaign.execute(lambda transaction: transaction.state).learner
 
+    def fail(p: Any, arms: Any, game: Any, memory: Any, stream: Any) -> int:
+        raise RuntimeError("broken")
+
     class Broken(Uniform):
         name = "broken"
-
-        def choice(p: Any, arms: Any, game: Any, memory: Any, stream: Any) -> int:
-            raise RuntimeError("broken")
-
-        choose = staticmethod(choice)
+        choose = staticmethod(fail)
 
     monkeypatch.setattr(learner, "policy", Broken())
     assert campaign.forecast().plays == before.plays  # as asks do: any arm that fits
@@ -145,7 +146,8 @@ def test_the_rate_is_that_of_recent_time() -> None:
     spend(campaign, clock, 9.5, 200)  # 38 USD/h for half an hour
     fast = float(campaign.spent - spent) / (clock.now - since) * DAY
     ahead = campaign.forecast()
-    assert ahead.rate is not None and ahead.rate_before is not None
+    assert ahead.rate is not None
+    assert ahead.rate_before is not None
     assert ahead.rate.value == pytest.approx(fast, rel=0.1)
     assert ahead.rate.low < fast < ahead.rate.high
     assert ahead.rate_before == pytest.approx(1.64 * 24, rel=0.2)
@@ -187,16 +189,16 @@ def test_the_first_minutes_are_no_day() -> None:
 
 
 def test_bursts_are_one_rate() -> None:
-    """Forty calls every hour are neither a change nor a rate of thousands a day."""
+    """Thirty calls every hour are neither a change nor a rate of thousands a day."""
     campaign, clock = make_spender()
     random_ = random.Random(3)
-    for _ in range(25):
-        spend(campaign, clock, 0.01, 40, seed=random_.randrange(10**6))
+    for _ in range(20):
+        spend(campaign, clock, 0.01, 30, seed=random_.randrange(10**6))
         rate = campaign.forecast().rate
         clock.go(random_.uniform(0.8, 1.2) * HOUR)
         assert campaign.alarms == []
     assert rate is not None
-    assert rate.low < 4.0 * 24 < rate.high
+    assert rate.low < 3.0 * 24 < rate.high
 
 
 def test_nights_are_no_news_on_the_second_day() -> None:
@@ -255,6 +257,7 @@ def test_changes_of_an_arm_count_from_when_they_were_found() -> None:
     assert ahead.plays is not None
     left = float(campaign.available)
     assert ahead.plays.value == pytest.approx(left / 0.4, rel=0.1)
-    assert bursar.campaign.Estimate(0.0, ahead.plays.low, ahead.plays.high).compare_to(
-        left / 0.18
-    ) == "lower"
+    assert (
+        bursar.campaign.Estimate(0.0, ahead.plays.low, ahead.plays.high).compare_to(left / 0.18)
+        == "lower"
+    )

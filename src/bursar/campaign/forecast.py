@@ -271,7 +271,8 @@ def make_forecast(model: ForecastModel, days: float | None) -> Forecast:
     if pace is not None:
         rates, gaps = model.draw_gaps(pace)
         rate = Estimate.from_draws(min(pace.rate, model.day_cap), rates, _LEVEL)
-        lasts = _estimate(model.draw_days(found, pace, gaps))
+        ends_in = model.draw_days(found, pace, gaps)
+        lasts = Estimate.from_draws(float(np.median(ends_in)), ends_in, _LEVEL)
     if model.statistics.n.any():
         value, margin = model.value_unit(found)
         within: Projection | None = found

@@ -22,7 +22,7 @@ import numpy as np
 from bursar.arrays import Floats
 from bursar.campaign.learner import CampaignLearner
 from bursar.campaign.views import Column
-from bursar.jit.arms import Arms, Game
+from bursar.jit.arms import Arms, Game, first_unplayed
 from bursar.jit.compile import compiled, specialize
 from bursar.jit.rng import Stream, below, gamma, new_stream, uniform
 from bursar.policies import Policy, kernels
@@ -30,11 +30,11 @@ from bursar.policies.base import Range, Scale
 from bursar.policies.uniform import Uniform
 
 # mypy: disable-error-code="name-defined, no-any-return"
-# ruff: noqa: F821 - `specialize` binds a policy's `choose`
+# ruff: noqa: F821 - `specialize` binds a policy's `choose`, and its cache
 
 _WORLDS = 128
 _WORK = 5_000_000  # indices of arms that a projection computes, about
-_FEWEST_WORLDS, _FEWEST_CHOICES, _MOST_CHOICES = 32, 96, 2000
+_FEWEST_WORLDS, _FEWEST_CHOICES, _MOST_CHOICES = 32, 200, 2000
 _TAIL = 0.25  # of what is left, at the end of which a unit of budget is valued
 _REWARD_PLAYS, _COST_PLAYS = 3.0, 6.0  # of the general scatter that count in that of an arm
 _ARMS = 2.0  # that count in the scatter between arms, beside those that were played
@@ -98,13 +98,13 @@ class Projection(NamedTuple):
 
 def count_worlds(policy: Policy, arms: int) -> int:
     """Return in how many worlds a policy plays on; fewer if its choices take long."""
-    return int(np.clip(50_000 / (arms * _effort(policy) + 1.0), _FEWEST_WORLDS, _WORLDS))
+    return int(np.clip(30_000 / (arms * _effort(policy) + 1.0), _FEWEST_WORLDS, _WORLDS))
 
 
 def _effort(policy: Policy) -> float:
     """Return how long a policy looks at an arm, about: in units of a simple index."""
-    if policy.choose_cached is not None:  # it has a cache for simulations because that is dear
-        return 60.0
+    if policy.choose_cached is not None:  # it has a cache because that is dear
+        return 10.0
     if policy.index is None:
         return 5.0 if policy.learns else 1.0
     return 1.0 if policy.scores is None else 3.0  # arms that are looked at together
@@ -253,9 +253,11 @@ def project(player: Player, worlds: Worlds, limits: Limits, seed: int) -> Projec
     seen = (low - scale.reward_low) / scale.reward_width, (high - low) / scale.reward_width
     work = _WORK / (_effort(policy) * count * size + 1.0)
     choices = int(np.clip(work, _FEWEST_CHOICES, _MOST_CHOICES))
+    head, memory = policy.cache_size(0), np.zeros(policy.cache_size(size))
     arguments = (
-        player.arms, player.game, np.zeros(0), new_stream(seed, 1), worlds, limits, found, choices,
-        seen, scale.cost_width, policy.trials, policy.index is None,
+        player.arms, player.game, memory, new_stream(seed, 1), worlds, limits, found, choices, seen,
+        scale.cost_width, policy.trials, policy.index is None,
+        (head, policy.cache_size(1) - head),
     )  # fmt: skip
     # machine code, even where a few calls are interpreted: this is the work of millions
     try:
@@ -305,7 +307,7 @@ def _learn(arm: Any, plays: float, r: float, c: float, squares_r: float, squares
 def _project(
     p: Any, known: Arms, start: Game, memory: Floats, stream: Stream,
     worlds: Worlds, limits: Limits, found: Projection, choices: int, seen: tuple[float, float],
-    unit: float, trials: bool, even: bool,
+    unit: float, trials: bool, even: bool, cache: tuple[int, int],
 ) -> None:  # fmt: skip
     size, holds = known.size, limits.holds
     few, which = np.empty_like(known), np.empty(size, np.int64)
@@ -320,10 +322,19 @@ def _project(
                 dearest = max(dearest, holds[k])
         begin = max((1.0 - _TAIL) * (limits.left - dearest), 0.0)  # of the tail
         first, made, tried = dearest, 0, 0
+        stale, kept_back = True, memory[:0]  # what a policy's cache holds
         while (
             count > 0 and found.plays[w] < limits.plays[w] and limits.left - left < limits.money[w]
         ):
-            i = choose(p, few[:count], game, memory, stream)
+            if stale and cache[1] > 0 and first_unplayed(few[:count]) < 0:
+                kept_back, stale = memory[: cache[0] + cache[1] * count], False
+                kept_back[:] = 0.0
+                for j in range(count):
+                    update_cache(p, few[:count], game, kept_back, j, 0.0, 0.0)
+            if stale:
+                i = choose(p, few[:count], game, memory[:0], stream)
+            else:
+                i = choose_cached(p, few[:count], game, kept_back, stream)
             if limits.explore > 0.0 and uniform(stream) < limits.explore:
                 i = below(stream, count)
             k, free = which[i], not even and few[i].n == 0.0 and tried < 2 * choices
@@ -360,6 +371,8 @@ def _project(
                 few[i].own_cost += plays * cost
             game[0].plays += int(plays)
             game[0].spent += plays * cost
+            if not stale:
+                update_cache(p, few[:count], game, kept_back, i, shown, cost)
             if left >= first and (limits.left - left >= begin or limits.left <= 2.0 * first):
                 found.tail[w, 0] += plays
                 found.tail[w, 1] += plays * r
@@ -376,11 +389,14 @@ def _project(
                         which[kept] = which[j]
                         dearest = max(dearest, holds[which[j]])
                         kept += 1
-                count = kept
+                count, stale = kept, True
         found.spent[w] = limits.left - left
 
 
 @cache
 def _kernel(policy: Any) -> Any:
     choose = kernels.functions(policy)["choose"]
-    return specialize(_project, policy.name, choose=choose)
+    return specialize(
+        _project, policy.name, choose=choose, choose_cached=policy.choose_cached or choose,
+        update_cache=policy.update_cache or kernels.no_memory,
+    )  # fmt: skip
