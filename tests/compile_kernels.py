@@ -49,6 +49,7 @@ def compile_kernels(name: str) -> None:
         campaign = bursar.Campaign(name, "1.00", {"a": "0.1", "b": "0.1"}, policy=str(policy))
         for _ in range(3):
             campaign.tell(campaign.ask(), cost="0.05", reward=0.5)
+        campaign.forecast()
 
 
 def main() -> None:

@@ -290,9 +290,19 @@ def test_the_first_event_of_a_new_campaign_has_one_key_more(storage: str) -> Non
 # the service
 
 
+# of a forecast, since the golden files were written
+FORECAST_ADDED = {"reward_80", "rate_since", "rate_before"}
+
+
 def test_answers_are_the_same(storage: str) -> None:
     token = golden("ledger")["keys"]["all"]["token"]
-    same(without_later(look.answers(storage, token)), golden("answers")["answers"])
+    found = look.answers(storage, token)
+    fields = found["forecast"]["fields"]
+    assert set(fields) >= FORECAST_ADDED
+    found["forecast"]["fields"] = [
+        one for one in fields if one.partition(".")[0] not in FORECAST_ADDED
+    ]
+    same(without_later(found), golden("answers")["answers"])
 
 
 def test_keys_are_known(storage: str) -> None:
@@ -353,6 +363,11 @@ def meaning(node: Any, document: Any, inside: tuple[str, ...] = ()) -> Any:
 
 def test_the_openapi_document_means_the_same() -> None:
     now, then = without_later_fields(look.openapi()), golden("openapi")
+    forecast = now["components"]["schemas"]["ForecastBody"]
+    assert set(forecast["required"]) >= FORECAST_ADDED
+    forecast["required"] = [name for name in forecast["required"] if name not in FORECAST_ADDED]
+    for name in FORECAST_ADDED:
+        del forecast["properties"][name]
     for part in ("paths", "servers", "openapi"):
         same(meaning({part: now[part]}, now), meaning({part: then[part]}, then))
     same(now["components"]["securitySchemes"], then["components"]["securitySchemes"])

@@ -91,7 +91,7 @@ def test_a_flag_is_seen_wherever_people_look() -> None:
     data = json.loads(json.dumps(arm.as_dict(), allow_nan=False))
     assert data["changed"][0]["after"] == one.after
     (said,) = [text for text in campaign.forecast().sentences if "mean cost of small" in text]
-    assert said.endswith("recently; this forecast mixes both.")
+    assert said.endswith("recently; this forecast goes by the newer outcomes.")
     last = campaign.ask(among=["small"])
     assert f"Its mean cost went from {one.before:.3g} to {one.after:.3g} in" in str(
         campaign.explain(last)

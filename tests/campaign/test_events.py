@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis.strategies import text
 
 from bursar.campaign import Campaign, events
+from bursar.campaign.activity import RecentActivity
 from bursar.campaign.audit import Audit
 from bursar.campaign.decision import TokenSigner
 from bursar.campaign.export import decision_rows, export_decisions, export_events
-from bursar.campaign.forecast import RecentActivity
 from bursar.campaign.records import load_decision
 from bursar.campaign.state import State
 from bursar.client.decode import decode_sent_event

@@ -74,7 +74,7 @@ def test_past_outcomes_are_sums_of_the_table_and_no_money() -> None:
     assert past_of(campaign, "huge").reward is None
     one = live_state(campaign).learner.arms[1]
     assert one["reward_m2"] == pytest.approx(2 * 0.375**2)
-    assert one["cost_m2"] == pytest.approx(2 * 0.01**2 / 0.5**2)  # costs in units of the dearest
+    assert one["cost_m2"] == pytest.approx(2 * 0.01**2 / 0.05**2)  # costs in units of the dearest
     same_after_replay(campaign)
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from bursar.errors import InvalidInput
-from bursar.jit.rng import below, beta, new_stream, uniform
+from bursar.jit.rng import below, beta, gamma, new_stream, normal, uniform
 
 
 @pytest.mark.parametrize("position", [(0,), (1, 2, 3), (2**40, 7)])
@@ -50,3 +50,16 @@ def test_beta_variates_are_beta(a, b):
     drawn = [beta(stream, float(a), float(b)) for _ in range(20_000)]
     assert stats.kstest(drawn, stats.beta(a, b).cdf).pvalue > 1e-4
     assert 0.0 <= min(drawn) <= max(drawn) <= 1.0
+
+
+@pytest.mark.parametrize("shape", [0.02, 0.5, 1.0, 3.7, 1e6])
+def test_gamma_variates_are_gamma(shape):
+    stream = new_stream(14)
+    drawn = [gamma(stream, shape) for _ in range(20_000)]
+    assert stats.kstest(drawn, stats.gamma(shape).cdf).pvalue > 1e-4
+
+
+def test_normal_variates_are_normal():
+    stream = new_stream(15)
+    drawn = [normal(stream) for _ in range(20_000)]
+    assert stats.kstest(drawn, stats.norm.cdf).pvalue > 1e-4

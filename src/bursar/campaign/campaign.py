@@ -1,7 +1,7 @@
 """A live campaign: a budget, arms and a policy. Ask which arm to play, then tell the outcome."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Unpack, overload
@@ -9,6 +9,7 @@ from typing import Any, Unpack, overload
 from bursar import errors
 from bursar.campaign import commands
 from bursar.campaign import events as kinds
+from bursar.campaign.activity import DAY, read_recent_events
 from bursar.campaign.ask_options import ANY, AskKeywords, make_ask_options
 from bursar.campaign.audit import Verification, save_verification, verify_campaign
 from bursar.campaign.committer import Clock, Command, Committer, SystemClock, T
@@ -30,7 +31,7 @@ from bursar.campaign.decision import (
     html_table,
 )
 from bursar.campaign.explanation import Explanation, explain_decision
-from bursar.campaign.forecast import Forecast, ForecastModel, make_forecast, read_recent_events
+from bursar.campaign.forecast import Forecast, ForecastModel, make_forecast
 from bursar.campaign.overruns import is_overrunning, list_overrun_alarms
 from bursar.campaign.state import State, encode_snapshot
 from bursar.campaign.transaction import Transaction, release_expired
@@ -48,6 +49,9 @@ from bursar.ledger import Event, Store
 from bursar.ledger.store import unknown_campaign
 from bursar.money import Amount, Coin, Rounding, find_exponent
 from bursar.validation import Reward, check_text
+
+_ALARM_EVENTS = 4000  # that the search for a change of the rate reads
+_RATE_AGE = 60_000_000  # µs until it is searched for again
 
 
 class Campaign(Playable):
@@ -408,6 +412,25 @@ class Campaign(Playable):
         recent = read_recent_events(self.store, self.name)
         return make_forecast(self.execute(lambda one: ForecastModel(one, recent)), days)
 
+    def _check_rate(self) -> None:
+        """Look for a sudden change of the rate of spending; it is an alarm for a day."""
+        committer = self.committer
+        committer.rate_checked = now = self.clock.wall()
+        found, before = None, committer.rate_change
+        if self._state.state == "active":
+            recent = read_recent_events(self.store, self.name, _ALARM_EVENTS)
+            model = self.execute(lambda one: ForecastModel(one, recent))
+            found = model.find_change()
+            if found is None and before is not None and model.recent.begins > before.since:
+                found = before  # what was read does not reach back to it any more
+        if found is not None and now - found.since > DAY:
+            found = None
+        committer.rate_change = found
+        if found is None:
+            committer.alarms.pop("rate", None)
+        else:
+            committer.alarms["rate"] = f"{self.name}: {found.describe(self.coin, now)}"
+
     def verify(
         self, *, choices: bool = False, pause: Callable[[], None] | None = None
     ) -> Verification:
@@ -489,11 +512,14 @@ class Campaign(Playable):
 
     @property
     def alarms(self) -> list[str]:
-        """What an operator should know: overruns, clocks that were set, what failed or changed."""
+        """What an operator should know: overruns, failures, clocks set, and sudden changes."""
         flags = self.execute(  # first: reading it may raise an alarm
             lambda transaction: [*list_overrun_alarms(transaction.state), *transaction.state.flags]
         )
         committer = self.committer
+        if abs(self.clock.wall() - committer.rate_checked) >= _RATE_AGE:
+            with suppress(errors.BursarError):  # a damaged log has an alarm of its own
+                self._check_rate()
         return [*committer.trusted.alarms, *committer.alarms.copy().values(), *flags]
 
     # changing rules: each is an event. `by` says who changes them, and `if_version` refuses

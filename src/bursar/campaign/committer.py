@@ -30,6 +30,8 @@ from bursar.ledger.log import check_chain
 if TYPE_CHECKING:
     import asyncio
 
+    from bursar.campaign.activity import RateChange
+
 T = TypeVar("T")
 Command = Callable[[Transaction], T]
 """What a call does: it reads the state of a transaction and appends events."""
@@ -78,6 +80,8 @@ class Committer:
         self.trusted = TrustedClock(clock, store)
         self._is_steady = self.trusted.is_steady
         self.alarms: dict[str, str] = {}  # by what failed last, until it succeeds
+        self.rate_change: RateChange | None = None  # the newest, while it is an alarm
+        self.rate_checked = 0  # when it was searched for
         self.failed_commits = 0  # since the last one that succeeded
         self.failed_snapshots = 0  # since the process started
         self._state: State | None = None

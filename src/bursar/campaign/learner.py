@@ -94,6 +94,11 @@ class CampaignLearner:
         self._count_last_ask()
         return self._game
 
+    @property
+    def kernel_params(self) -> Any:
+        """What the compiled functions of the policy know beforehand."""
+        return self._kernel_params
+
     def _count_last_ask(self) -> None:
         """Count the last ask as a play. That is put off, since often its outcome comes first."""
         arm, self._uncounted = self._uncounted, -1

@@ -132,3 +132,33 @@ def beta(stream: Stream, a: float, b: float) -> float:
         if r + total * math.log(total / (large + w)) >= math.log(z):
             break
     return w / (large + w) if a == small else large / (large + w)
+
+
+@compiled
+def normal(stream: Stream) -> float:
+    """Draw from the standard normal distribution, after Box and Muller."""
+    radius = math.sqrt(-2.0 * math.log1p(-uniform(stream)))
+    return radius * math.cos(2.0 * math.pi * uniform(stream))
+
+
+@compiled
+def gamma_from_one(stream: Stream, shape: float) -> float:
+    """Draw from the gamma distribution of a shape of 1 or more."""
+    d = shape - 1.0 / 3.0
+    while True:
+        x = normal(stream)
+        v = (1.0 + x / math.sqrt(9.0 * d)) ** 3
+        if v > 0.0 and math.log1p(-uniform(stream)) < 0.5 * x * x + d * (1.0 - v + math.log(v)):
+            return d * v
+
+
+@compiled
+def gamma(stream: Stream, shape: float) -> float:
+    """Draw from the gamma distribution of scale 1.
+
+    Marsaglia & Tsang (2000). A simple method for generating gamma variables. ACM TOMS 26(3).
+    """
+    if shape < 1.0:
+        part: float = (1.0 - uniform(stream)) ** (1.0 / shape)
+        return gamma_from_one(stream, shape + 1.0) * part
+    return gamma_from_one(stream, shape)

@@ -1,4 +1,4 @@
-"""What a service does regularly: release expired holds, check the sums, verify the logs.
+"""What a service does regularly: release expired holds, check sums and rates, verify the logs.
 
 The database itself refuses grants beyond the budget. The check of the sums is a second safeguard
 over the state in memory: the money held is that of the open decisions, the row in the store equals
@@ -72,6 +72,7 @@ async def check_all(service: Service) -> int:
             await service.submit(name, release_expired, urgent=True)
             campaign = await service.find_campaign(name)
             found = await service.run_in_thread(find_violations, campaign, service.explained)
+            await service.run_in_thread(watch_rate, campaign)
         except Exception as error:  # the others must be checked all the same
             _report(service, error, f"{name} cannot be checked", name)
             continue
@@ -131,6 +132,14 @@ def verify_overdue(service: Service) -> int:
         except Exception as error:
             _report(service, error, f"{name} cannot be verified", name)
     return damaged
+
+
+def watch_rate(campaign: Campaign) -> None:
+    """Log a sudden change of the rate of spending when it is found; it is an alarm for a day."""
+    before, alarms = campaign.committer.rate_change, campaign.alarms
+    if before is None and campaign.committer.rate_change is not None:
+        said = next(one for one in alarms if one.startswith(f"{campaign.name}: it spends"))
+        _LOG.warning("%s", said, extra={"campaign": campaign.name})
 
 
 def copy_sums(transaction: Transaction) -> tuple[State, list[DecisionRecord]]:

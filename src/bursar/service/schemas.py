@@ -516,7 +516,7 @@ class EventPage(Struct):
 
 @_shows(Forecast)
 class ForecastBody(Struct):
-    """A forecast that assumes the pace of the last 7 days; its intervals have a level of 90%."""
+    """A forecast of a policy that goes on learning; intervals have a level of 90%, or as named."""
 
 
 class SeriesBody(Struct):

@@ -49,6 +49,7 @@ _MONEY_GAUGES = {  # help, and labels beside the campaign
     "oldest_hold_seconds": ("Age of the oldest hold",),
     "paused_arms": ("Arms that are paused, by an operator or for their overruns",),
     "failed_commits": ("Commits that failed since the last one that succeeded",),
+    "spend_rate_changed": ("1 while a sudden change of the rate of spending is an alarm",),
     "verified_timestamp_seconds": ("When the log was verified last, 0 for never",),
 }
 
@@ -146,6 +147,8 @@ class _MoneyCollector:
             committer = committers.get(row.name)  # None if it is not open, and so never failed
             add("snapshot_failures", 0 if committer is None else committer.failed_snapshots)
             add("failed_commits", 0 if committer is None else committer.failed_commits)
+            changed = committer is not None and committer.rate_change is not None
+            add("spend_rate_changed", changed)
             add("verified_timestamp_seconds", verified[row.name].at / 1e6)
             try:
                 coin = self._coin(row.name)
