@@ -184,7 +184,7 @@ class CampaignLearner:
         """Return the arms of the largest index, among which an index policy draws."""
         few = self.seen[np.asarray(allowed, dtype=np.intp)]
         fresh = np.flatnonzero(few["n"] == 0.0)
-        if fresh.size:
+        if fresh.size and self.policy.tries_all:
             return [allowed[int(fresh[0])]]
         scores = self._scores(self._kernel_params, few, self.game)
         return [allowed[int(i)] for i in np.flatnonzero(scores == scores.max())]

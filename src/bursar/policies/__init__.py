@@ -16,6 +16,7 @@ _TABLE = {
     "d-omega-ucb": "omega_discounted.DiscountedOmegaUCB",
     "d-omega-star-ucb": "omega_discounted.DiscountedOmegaStarUCB",
     "pooled-gittins": "pooled_gittins.PooledGittins",
+    "sf-omega-ucb": "sf_omega_ucb.ScaleFreeOmegaUCB",
     "eps-first": "eps_first.EpsFirst",
     "kube": "kube.KUBE",
     "fractional-kube": "kube.FractionalKUBE",

@@ -69,6 +69,8 @@ class Policy:
     always_shown: ClassVar[tuple[str, ...]] = ()  # parameters that the slug names even at default
     monotone: ClassVar[bool] = False  # the index of an arm that is not played never falls
     any_range: ClassVar[bool] = False  # works on [low, high] itself, not on [0, high]
+    scale_free: ClassVar[bool] = False  # needs no range of costs; rewards may be below 0
+    tries_all: ClassVar[bool] = True  # each arm is played once before indices count
     uses_variance: ClassVar[bool] = True  # the index looks at variances
     ddof: ClassVar[int] = 0  # the index wants squared deviations over (n - ddof)
     trials: ClassVar[bool] = False  # counts Bernoulli trials in place of values between 0 and 1
@@ -211,6 +213,11 @@ class Policy:
         table = kernels.of(type(self), "tabulate")(p, count, r, c, vr, vc, now)
         return arrays.unwrap_scalar(scale.ratio_out(table).reshape(shape))
 
+    def origin(self, ends: Range) -> float:
+        """Return the value that is 0 in the policy's units, for values in a range."""
+        low = ends[0]
+        return low if self.any_range else min(low, 0.0) if self.scale_free else 0.0
+
     def choice_probability(self, arms: int) -> float | None:
         """Return the probability of a choice among ``arms`` arms, ties apart; None if unknown."""
         return 1.0 if self.takes_largest_index else None
@@ -300,7 +307,7 @@ class Policy:
         self, name: str, given: ArrayLike | None, shape: tuple[int, ...], mean: Floats, ends: Range
     ) -> Floats:
         """Return variances in units of the formulas; the largest possible ones if none given."""
-        low, high = ends if self.any_range else (0.0, ends[1])
+        low, high = self.origin(ends), ends[1]
         width = high - low
         x = (mean - low) / width
         if given is None:
@@ -419,15 +426,13 @@ class Scale:
             raise InvalidInput(
                 f"cost_range must start at 0 or above, got {cost_range!r}; costs cannot be negative"
             )
-        if policy.any_range:
-            (reward_low, reward_high), (cost_low, cost_high) = reward_range, cost_range
-            return cls(reward_low, reward_high - reward_low, cost_low, cost_high - cost_low)
-        if reward_range[0] < 0.0:
+        if reward_range[0] < 0.0 and not (policy.any_range or policy.scale_free):
             raise InvalidInput(
                 f"{policy.name}: reward_range must start at 0 or above, got {reward_range!r};"
-                " omega-ucb and omega-star-ucb take any range"
+                " omega-ucb, omega-star-ucb and sf-omega-ucb take any range"
             )
-        return cls(0.0, reward_range[1], 0.0, cost_range[1])
+        low, cost_low = policy.origin(reward_range), policy.origin(cost_range)
+        return cls(low, reward_range[1] - low, cost_low, cost_range[1] - cost_low)
 
     def reward_in(self, reward: Any) -> Any:
         """Map rewards into [0, 1]."""

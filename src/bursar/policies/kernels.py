@@ -69,6 +69,10 @@ def _choose(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> i
     return argmax(scores(p, arms, game), game, stream)
 
 
+def _choose_best(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:
+    return argmax(scores(p, arms, game), game, stream)
+
+
 def _decide(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream) -> int:
     return choose(p, arms, game, memory, stream)
 
@@ -112,5 +116,6 @@ def functions(policy: Any) -> dict[str, Any]:
         found["scores"] = policy.scores
     elif policy.index is not None:
         found["scores"] = specialize(_scores, policy.name, **found)
-    found["choose"] = policy.choose or specialize(_choose, policy.name, scores=found["scores"])
+    template = _choose if policy.tries_all else _choose_best
+    found["choose"] = policy.choose or specialize(template, policy.name, scores=found["scores"])
     return found
