@@ -164,6 +164,15 @@ def _reproduce_real(
          + [f"{row['mean']:.3f}", f"± {row['half_width']:.3f}", f"{row['worst']:.3f}"]
          for row in rows],
     )  # fmt: skip
+    typer.echo("\nOver all worlds; 'below' counts those more than 0.03 below greedy:")
+    print_table(
+        ("tables", "policy", "worlds", "share", "below", "lowest gap"),
+        [
+            (one.part, one.policy, str(one.worlds), f"{one.mean:.3f}", str(one.below_greedy),
+             f"{one.largest_gap:+.3f}")
+            for one in real_costs.summarize(cells)
+        ],
+    )  # fmt: skip
 
 
 def _check_choice(

@@ -29,7 +29,7 @@ from bursar.jit.rng import Stream, below, new_stream, uniform
 from bursar.parquet import read_columns
 from bursar.policies import kernels, policy
 
-# mypy: disable-error-code="name-defined"
+# mypy: disable-error-code="name-defined, no-any-return"
 # ruff: noqa: F821 - `specialize` binds a policy's functions
 
 COLUMNS = {
@@ -105,6 +105,45 @@ class Cell:
         """Half of the 95% interval of the mean."""
         games = self.shares.size
         return 1.96 * float(self.shares.std(ddof=1)) / math.sqrt(games) if games > 1 else math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A policy over all worlds and budgets of the choosing or of the checking tables."""
+
+    part: str  # choosing, checking
+    policy: str
+    worlds: int
+    mean: float
+    below_greedy: int  # worlds in which its mean is more than 0.03 below that of greedy
+    largest_gap: float  # the lowest difference to greedy
+
+
+def summarize(cells: Sequence[Cell]) -> list[Summary]:
+    """Return a summary of each policy, by the part that a table belongs to."""
+    found = []
+    means = {
+        (one.table, one.variant, one.tries, one.policy): float(one.shares.mean()) for one in cells
+    }
+    for part in ("choosing", "checking"):
+        for slug in dict.fromkeys(one.policy for one in cells):
+            worlds = [
+                key
+                for key in means
+                if key[3] == slug
+                and (key[0] in CHOOSING) == (part == "choosing")
+                and (*key[:3], "greedy") in means
+            ]
+            if worlds:
+                gaps = [means[key] - means[*key[:3], "greedy"] for key in worlds]
+                found.append(
+                    Summary(
+                        part=part, policy=slug, worlds=len(worlds),
+                        mean=float(np.mean([means[key] for key in worlds])),
+                        below_greedy=sum(gap < -0.03 for gap in gaps), largest_gap=min(gaps),
+                    )
+                )  # fmt: skip
+    return found
 
 
 def read_tables(folder: Path) -> list[Table]:
@@ -266,7 +305,7 @@ def play_world(world: World, tries: int, slug: str, games: int, seed: int = 0) -
             count, seed=(seed, game), budget=budget, min_cost=least, cost_range=(0.0, unit)
         )
         learner.arms["cap"] = world.maxima[order] / unit
-        kernel = _kernel(type(rule), epsilon is not None)
+        kernel = _kernel(cast(Any, type(rule)), epsilon is not None)
         found[game] = kernel(
             learner.kernel_params, learner.arms, learner.game, learner.memory, learner.stream,
             new_stream(seed, game, _OUTCOMES), *_join(world, order, unit), world.binary,
@@ -363,7 +402,7 @@ def play_tables(
             for done, ((world, tries, slug, _), future) in enumerate(
                 zip(plan, pending, strict=True), 1
             ):
-                shares = cast(Floats, future.result())
+                shares = future.result()
                 advance(done, len(plan))
                 yield Cell(
                     table=world.table, variant=world.variant, tries=tries, policy=slug,
