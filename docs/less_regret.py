@@ -86,10 +86,10 @@ def _answer(found: Sequence[RegretRatio]) -> str:
 
 def _verdict(won: bool) -> str:
     if won:
-        return "It met all goals and is the default of campaigns.\n"
+        return "It met all goals.\n"
     return (
-        "It would have become bursar's default if it had met all goals. It did not, so the default"
-        ' of campaigns is still ω*-UCB(1/4); `policy="pooled-gittins"` selects it.\n'
+        "It did not meet all goals. The default of campaigns is [`sf-omega-ucb`](real-costs.md);"
+        ' `policy="pooled-gittins"` selects this one.\n'
     )
 
 

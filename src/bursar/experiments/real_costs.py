@@ -51,7 +51,7 @@ BUDGETS = (3, 6, 30, 300)
 """Multiples of what one try of each arm costs."""
 
 _FEWEST = 10  # rows of an arm
-_MOST_WORK = 3e7  # plays × arms of all games of one policy in one world
+_MOST_WORK = 1e7  # plays × arms of all games of one policy in one world, but for two games
 _OUTCOMES = 2  # the stream of a seed that draws rows
 _GREEDY = {"greedy": 0.0, "greedy:2%": 0.02, "greedy:5%": 0.05}
 
@@ -306,8 +306,11 @@ def play_world(world: World, tries: int, slug: str, games: int, seed: int = 0) -
         )
         learner.arms["cap"] = world.maxima[order] / unit
         kernel = _kernel(cast(Any, type(rule)), epsilon is not None)
+        memory = learner.memory
+        if rule.choose_cached is not None:
+            memory = np.zeros(rule.cache_size(count))
         found[game] = kernel(
-            learner.kernel_params, learner.arms, learner.game, learner.memory, learner.stream,
+            learner.kernel_params, learner.arms, learner.game, memory, learner.stream,
             new_stream(seed, game, _OUTCOMES), *_join(world, order, unit), world.binary,
             budget / unit, epsilon or 0.0,
         )  # fmt: skip
@@ -367,9 +370,11 @@ def pick_greedily(
 @cache
 def _kernel(cls: Any, greedy: bool) -> Any:
     found = kernels.functions(cls)
-    pick = pick_greedily if greedy else specialize(_pick_chosen, cls.name, choose=found["choose"])
-    own = {name: found[name] for name in ("update_arm", "update_memory")}
-    return specialize(_play, f"{cls.name}-{greedy}", pick=pick, **own)
+    choose = cls.choose_cached or found["choose"]
+    pick = pick_greedily if greedy else specialize(_pick_chosen, cls.name, choose=choose)
+    update_memory = cls.update_cache or found["update_memory"]
+    own = {"pick": pick, "update_arm": found["update_arm"], "update_memory": update_memory}
+    return specialize(_play, f"{cls.name}-{greedy}", **own)
 
 
 def count_games(world: World, tries: int, games: int) -> int:
@@ -377,7 +382,7 @@ def count_games(world: World, tries: int, games: int) -> int:
     pairs = zip(world.rewards, world.costs, strict=True)
     cost = max(pairs, key=lambda pair: pair[0].mean() / pair[1].mean())[1].mean()
     work = tries * world.once / cost * len(world.costs)  # plays × arms
-    return int(min(games, _MOST_WORK / work))
+    return int(min(games, max(_MOST_WORK / work, 2.0))) if work < _MOST_WORK else 0
 
 
 def play_tables(
