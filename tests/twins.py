@@ -391,6 +391,8 @@ class ScaleFreeOmegaUCB(PooledGittins, slug="sf-omega-ucb", horizon=1.0, offset=
             if cap and any(self.costs[k])
         ]
         share, share_scatter = self.spread([math.log(c / cap) for c, cap in caps])
+        if not caps:
+            share = self.centre - self.spread([math.log(cap) for cap in self.caps if cap])[0]
         if not self.caps or not self.caps[arm]:
             return self.centre, share_scatter
         a, b = scatter**-2, share_scatter**-2

@@ -165,6 +165,17 @@ def test_all_maxima_may_be_padded_alike(rows, factor):
     assert scored(arms, 20.0) == pytest.approx(before, rel=1e-7)
 
 
+@pytest.mark.parametrize("cost", [0.0, 0.01])
+@pytest.mark.parametrize("factor", [1e-6, 1e-2, 1e4])
+def test_maxima_say_nothing_before_costs_were_seen_beside_them(cost, factor):
+    rows = [(3.0, 0.3, cost, 1.0, 0.2, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)]
+    rows.append((0.0, 0.0, 0.0, 0.0, 0.0, 5.0))
+    arms = table(rows)
+    before = scored(arms, 20.0)
+    arms["cap"] *= factor
+    assert scored(arms, 20.0).tolist() == before.tolist()
+
+
 @given(records, st.sampled_from([0.0, -0.5]))
 def test_no_index_is_above_the_largest_reward_for_the_lower_bound_of_the_cost(rows, offset):
     arms, budget = table(rows), 30.0

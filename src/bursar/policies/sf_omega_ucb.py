@@ -264,6 +264,8 @@ def score_untried(p: Params, arms: Arms, now: Now, out: Floats) -> None:
     centre, spread = _spread(np.log(known["cost"] / known["n"]))
     known = known[known["cap"] > 0.0]
     share, share_spread = _spread(np.log(known["cost"] / known["n"] / known["cap"]))
+    if known.size == 0:  # maxima compare arms with each other, and say nothing of what they cost
+        share = centre - _spread(np.log(arms["cap"][arms["cap"] > 0.0]))[0]
     weight = 1.0 / (spread * spread)
     weight_cap = 1.0 / (share_spread * share_spread)
     best, least = -math.inf, math.inf
