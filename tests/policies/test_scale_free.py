@@ -101,6 +101,16 @@ def test_every_index_is_that_of_the_twin(seed, budget, ends, capped):
         assert found[arm] == found.max()
         ours.record(arm, low + width * rewards[arm, i], costs[arm, i])
         twin.record(arm, float(rewards[arm, i]), float(costs[arm, i]), None)
+    arms_now, played = ours.arms, ours.plays_per_arm > 0
+    n = np.maximum(arms_now["n"], 1.0)
+    shown = ours.policy.indices(
+        n=arms_now["n"], mean_reward=low + width * arms_now["reward"] / n,
+        mean_cost=arms_now["cost"] / n, var_reward=width**2 * arms_now["reward_m2"] / n,
+        var_cost=arms_now["cost_m2"] / n, plays=rounds, budget=budget, reward_range=ends,
+    )  # fmt: skip
+    found = scores(ours.kernel_params, arms_now, ours.game)
+    assert shown[played] == pytest.approx(width * found[played], rel=1e-8)
+    assert np.isposinf(shown[~played]).all()
 
 
 # properties
