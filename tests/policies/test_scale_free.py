@@ -215,6 +215,18 @@ def test_the_range_of_costs_is_no_matter():
     assert min(narrow.plays_per_arm) > 0
 
 
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-1.0, 1.0)])
+def test_a_long_sample_leaves_nothing_to_hope_for(ends):
+    state = {"mean_reward": 0.3, "mean_cost": 0.2, "var_reward": 0.1, "var_cost": 0.02}
+    found = [
+        bursar.policy(SLUG).indices(n=n, **state, plays=int(n), budget=1e6, reward_range=ends)
+        for n in (10.0, 1e3, 1e6, 1e9)
+    ]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > 3.0
+    assert found[3] == pytest.approx(0.3 / 0.2, rel=1e-6)
+
+
 # ranges of rewards
 
 
