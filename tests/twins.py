@@ -2,7 +2,7 @@
 
 Every twin keeps the observations of each arm in lists, recomputes its statistics from them at every choice and writes
 its formula as the paper (or the source that the paper cites) does. Nothing is cached, nothing is shared with the
-package, so that an error must be made twice to go unseen.
+package but the tuned constants of sf-omega-ucb, so that an error must be made twice to go unseen.
 
 Conventions: K arms; N plays done before the choice, t = N + 1; for an arm n plays, r and c its mean reward and cost,
 vr and vc their variances. Rewards and costs lie in [0, 1]. An infinite index means "play before any finite arm".
@@ -15,6 +15,8 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from numpy.random import Generator
+
+from bursar.policies import sf_omega_ucb
 
 INF = math.inf
 TWINS: dict[str, type["Twin"]] = {}  # by slug, filled as the classes are defined
@@ -74,6 +76,10 @@ class Twin:
 
     def choose(self, rng: Generator) -> int:
         raise NotImplementedError
+
+    def tied(self, ours: int, theirs: int) -> bool:
+        """Whether two arms are equal but for rounding, where the tie is decided by it."""
+        return False
 
     def record(self, arm: int, reward: float, cost: float, rng: Generator) -> None:
         self.rewards[arm].append(reward)
@@ -312,6 +318,166 @@ class PooledGittins(Twin, slug="pooled-gittins", horizon=2.0, pool=True):
             left = self.p.horizon * max(0.0, self.budget - self.spent) / sides[1][1]
             found.append(self.index(*sides[0], *sides[1], self.hope(n + sum(etas), left)))
         return self.best(found, range(self.arms), rng)
+
+
+class ScaleFreeOmegaUCB(PooledGittins, slug="sf-omega-ucb", horizon=1.0, offset=0.0):
+    """(u_r / u_c) sup x/y over the region of pooled-gittins, for rewards offset + [0, 1] with offset <= 0.
+
+    Costs: relative variance eta, log-mean and precision after shrinking to the log-means of all arms; u_c = cost (1 +
+    eta), q_c = 1 / (1 + eta), C = precision eta. Rewards: u_r = sum x² / sum x with half a success of the size that the
+    line predicts; q_r = mean / u_r with A trials, of which the prior has (1 - q) / (q / 2) - 1. Without success n plays
+    that cost nothing are a share of what others cost.
+    """
+
+    caps: Sequence[float] = ()  # declared maxima of costs, 0 for unknown
+
+    def choose(self, rng: Generator) -> int:
+        return self.best(self.indices(), range(self.arms), rng)
+
+    def tied(self, ours: int, theirs: int) -> bool:
+        """Arms with the same outcomes in another order differ in their last digits, or not."""
+        values = self.indices()
+        return math.isclose(values[ours], values[theirs], rel_tol=1e-10)
+
+    def indices(self) -> list[float]:
+        data = list(zip(self.rewards, self.costs, strict=True))
+        known = [(x, y) for x, y in data if math.fsum(y) > 0]
+        logs = [math.log(mean(y)) for _, y in known]
+        self.centre, scatter = self.spread(logs)
+        self.between = max(scatter, 1.0)
+        few = sf_omega_ucb._PLAYS
+        sums = [
+            (few * (len(y) - 1) / (len(y) - 1 + few), self.relative(y))
+            for _, y in known
+            if len(y) > 1
+        ]
+        self.eta_all = (1 + math.fsum(w * e for w, e in sums)) / (1 + math.fsum(w for w, _ in sums))
+        dots = [(x - self.centre, rewards) for x, (rewards, _) in zip(logs, known, strict=True)]
+        self.size_line = self.line_of_sizes(dots)
+        self.chance_line = self.line_of_chances(dots)
+        left = self.p.horizon * max(0.0, self.budget - self.spent)
+        out = [self.index_of(x, y, left) if x else -INF for x, y in data]
+        untried = {k: self.guess(k, known, scatter) for k in self.unplayed()}
+        if untried:
+            least, share_scatter = (
+                min(g for g, _ in untried.values()),
+                next(iter(untried.values()))[1],
+            )
+            wide = math.sqrt(min(scatter, share_scatter) + self.eta_all / few)
+            hoped = math.exp(self.hope(1, left / math.exp(least)) * wide - least)
+            if self.plays == 0 or max(0.0, 1 + self.p.offset) * hoped > max(out):
+                out = [
+                    INF if k in untried and untried[k][0] == least else v for k, v in enumerate(out)
+                ]
+        return out
+
+    @staticmethod
+    def spread(values: list[float]) -> tuple[float, float]:
+        """Mean and variance, with one more value that is off by 1."""
+        if not values:
+            return 0.0, 1.0
+        return mean(values), (1 + len(values) * variance(values)) / (1 + len(values))
+
+    @staticmethod
+    def relative(values: list[float]) -> float:
+        """The unbiased variance over the square of the mean."""
+        return variance(values) * len(values) / (len(values) - 1) / mean(values) ** 2
+
+    def guess(self, arm: int, known: list[Any], scatter: float) -> tuple[float, float]:
+        """Logarithm of the cost of an arm: of those of others and of the shares of their maxima, by inverse squares."""
+        caps = [
+            (mean(self.costs[k]), cap)
+            for k, cap in enumerate(self.caps)
+            if cap and any(self.costs[k])
+        ]
+        share, share_scatter = self.spread([math.log(c / cap) for c, cap in caps])
+        if not caps:
+            share = self.centre - self.spread([math.log(cap) for cap in self.caps if cap])[0]
+        if not self.caps or not self.caps[arm]:
+            return self.centre, share_scatter
+        a, b = scatter**-2, share_scatter**-2
+        return (a * self.centre + b * (math.log(self.caps[arm]) + share)) / (a + b), share_scatter
+
+    @staticmethod
+    def line_of_sizes(dots: list[tuple[float, list[float]]]) -> tuple[float, float]:
+        """Weighted least squares with a ridge; s successes weigh s / (s + 1)."""
+        rows = []
+        for x, rewards in dots:
+            if any(rewards):
+                size = math.fsum(r * r for r in rewards) / math.fsum(rewards)
+                s = math.fsum(rewards) / size
+                rows.append((s / (s + 1), x, math.log(size)))
+        if not rows:
+            return 0.0, 0.0
+        total = math.fsum(w for w, _, _ in rows)
+        mx, my = (math.fsum(row[0] * row[i] for row in rows) / total for i in (1, 2))
+        ridge = sf_omega_ucb._RIDGE_SIZE
+        slope = math.fsum(w * (x - mx) * (y - my) for w, x, y in rows)
+        slope /= math.fsum(w * (x - mx) ** 2 for w, x, _ in rows) + ridge
+        return my - slope * mx, slope
+
+    @staticmethod
+    def line_of_chances(dots: list[tuple[float, list[float]]]) -> tuple[float, float]:
+        """Newton's steps, at most 1 long, for the zero of sum v (s - n q) (1, x), log q = min(0, a + b x), v = share of
+        n that counts / (1.05 - q); half a success in one trial at the centre, and a ridge for b.
+        """
+        rows = [(0.0, 1.0, 0.5, 1.0)]
+        for x, rewards in dots:
+            n, squares = len(rewards), math.fsum(r * r for r in rewards)
+            s = math.fsum(rewards) ** 2 / squares if squares else 0.0
+            counted = min(n, sf_omega_ucb._MOST) / n
+            rows.append((x, n * counted, s * counted, 1.05))
+        a, b = (
+            math.log(math.fsum(s for _, _, s, _ in rows) / math.fsum(n for _, n, _, _ in rows)),
+            0.0,
+        )
+        for _ in range(sf_omega_ucb._STEPS):
+            f, g = [], [-sf_omega_ucb._RIDGE_CHANCE * b]
+            h: list[list[float]] = [[], [], [sf_omega_ucb._RIDGE_CHANCE]]
+            for i, (x, n, s, top) in enumerate(rows):
+                q = math.exp(min(0.0, a + b * x))
+                v = 1 / (top - q) if i else 1.0
+                f.append(v * (s - n * q))
+                g.append(v * (s - n * q) * x)
+                for power in range(3):
+                    h[power].append(v * n * q * x**power)
+            (h0, h1, h2), f0, f1 = map(math.fsum, h), math.fsum(f), math.fsum(g)
+            determinant = h0 * h2 - h1**2
+            a += min(1.0, max(-1.0, (h2 * f0 - h1 * f1) / determinant))
+            b += min(1.0, max(-1.0, (h0 * f1 - h1 * f0) / determinant))
+        return a, b
+
+    def index_of(self, rewards: list[float], costs: list[float], left: float) -> float:
+        n, c = len(costs), mean(costs)
+        if c == 0:
+            prior = self.eta_all / self.between  # plays
+            log_cost, precision = self.centre + math.log(prior / (n + prior)), 1 / self.between
+            eta = self.eta_all * (n + prior) / prior
+        else:
+            few = sf_omega_ucb._PLAYS
+            eta = (few * self.eta_all + n * variance(costs) / c**2) / (few + n - 1)
+            eta = max(eta, sf_omega_ucb._NEAR)
+            precision = n / eta + 1 / self.between
+            log_cost = (n / eta * math.log(c) + self.centre / self.between) / precision
+        cost, x = math.exp(log_cost), log_cost - self.centre
+        predicted = math.exp(min(0.0, self.size_line[0] + self.size_line[1] * x))
+        weight = sf_omega_ucb._SHARE * min([predicted, *([mean(rewards)] if any(rewards) else [])])
+        size = math.fsum(r * r for r in rewards) + weight * predicted
+        size /= math.fsum(rewards) + weight
+        usual = math.exp(min(-0.01, self.chance_line[0] + self.chance_line[1] * x))
+        prior = max(sf_omega_ucb._FEWEST, (1 - usual) / usual / sf_omega_ucb._SPREAD - 1)
+        trials = n + prior
+        q = min((math.fsum(rewards) / size + prior * usual) / trials, 1 - sf_omega_ucb._NEAR)
+        successes = left / cost * min(1.0, q / (1 - q))
+        z = self.hope(n, left / cost * successes / (successes + sf_omega_ucb._SHORT))
+        found = 1 / (1 + eta)
+        sup = self.index(trials, q, precision * eta, found, z)
+        a = z**2 / precision
+        lower = cost * (1 + a / 2 - math.sqrt(a + a**2 / 4))
+        most = max(0.0, 1 + self.p.offset) / lower
+        if self.p.offset:
+            return min((self.p.offset + min(1.0, size * sup * found)) / cost, most)
+        return min(size * sup * found / cost, most)
 
 
 class RadiusTwin(IndexTwin):

@@ -152,7 +152,7 @@ def test_paused_and_retired_arms_are_shown_too() -> None:
 
 POLICIES = [
     "omega-star-ucb:rho=0.25", "omega-ucb:rho=0.25", "bts", "uniform", "m-ucb", "c-ucb",
-    "ucb-bv2", "b-greedy", "kube", "kl-ucb-sc-plus", "ucb-b2", "pooled-gittins",
+    "ucb-bv2", "b-greedy", "kube", "kl-ucb-sc-plus", "ucb-b2", "pooled-gittins", "sf-omega-ucb",
 ]  # fmt: skip
 
 

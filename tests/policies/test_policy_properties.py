@@ -125,7 +125,7 @@ def test_the_index_of_an_unplayed_arm_never_falls(slug, n, r, c, first, second):
 def test_who_claims_a_monotone_index():
     """Section 4 of the specification, including those that must not claim it."""
     claims = {slug for slug, cls in bursar.POLICIES.items() if cls.monotone}
-    falling = {"sw-omega-ucb", "sw-omega-star-ucb", "pooled-gittins"}
+    falling = {"sw-omega-ucb", "sw-omega-star-ucb", "pooled-gittins", "sf-omega-ucb"}
     assert set(bursar.POLICIES) - claims == {"ucb-bv2", "pd-bwk", "bts", "uniform"} | falling
 
 
@@ -157,7 +157,7 @@ def test_losses_are_allowed_where_the_theorem_allows_them():
         n=[10, 10], mean_reward=[-1.0, 0.5], mean_cost=[0.5, 0.5], plays=20, reward_range=(-1, 1)
     )
     assert (got >= 0).all()
-    with pytest.raises(InvalidInput, match="omega-ucb and omega-star-ucb take any range"):
+    with pytest.raises(InvalidInput, match="omega-ucb, omega-star-ucb and sf-omega-ucb take any"):
         bursar.policy("bts").learner(2, reward_range=(-1, 1))
 
 

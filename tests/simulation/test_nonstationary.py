@@ -179,7 +179,8 @@ def test_the_command_plays_them():
 
 def test_the_experiment_has_all_policies_all_worlds_and_speeds():
     todo = load_experiment("changing").plan
-    assert {str(p).partition(":")[0] for p in todo.policies} == set(bursar.POLICIES)
+    later = {"sf-omega-ucb"}  # than the published results
+    assert {str(p).partition(":")[0] for p in todo.policies} == set(bursar.POLICIES) - later
     assert {place.change for place in todo.settings} == set(CHANGES)
     amounts = [place.amount for place in todo.settings if place.change == "abrupt"]
     assert amounts == [0, 1, 2, 4, 8, 16, 32]

@@ -59,7 +59,7 @@ _QUICK_REPETITIONS = {"changing": 8, "less-regret": 20, "families": 20}
 # policies that the paper names but did not run, and bursar's own
 _ALSO = (
     "kl-ucb-sc-plus", "eps-first", "kube", "fractional-kube", "ucb-bv1", "ucb-bv2", "pd-bwk",
-    "mrcb", "pooled-gittins", "uniform",
+    "mrcb", "pooled-gittins", "sf-omega-ucb", "uniform",
 )  # fmt: skip
 
 

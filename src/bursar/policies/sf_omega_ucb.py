@@ -61,6 +61,8 @@ _RIDGE_SIZE, _RIDGE_CHANCE = 0.3, 2.0  # squared deviations that speak for lines
 _FEWEST = 0.5  # trials of the prior
 _NEAR = 1e-4  # a chance of success stays that far from 1, a relative variance from 0
 
+# beyond these, products are no doubles: mean costs and sizes of rewards, relative variances, plays
+_LEAST, _WIDEST, _LONGEST = 1e-300, 1e12, 1e200
 _MOST = 30.0  # plays of an arm that count in the line for the chance of success
 _STEPS = 4  # of Newton's method for it
 
@@ -103,6 +105,12 @@ def _spread(values: Floats) -> tuple[float, float]:
 
 
 @compiled
+def _relative(variance: float, mean: float) -> float:
+    """Return the relative variance; mean² may underflow."""
+    return min(variance / mean / mean, _WIDEST)
+
+
+@compiled
 def pooled(arms: Arms) -> tuple[float, float, float, float, float, float, float]:
     """Return what is known of arms in general.
 
@@ -122,9 +130,9 @@ def pooled(arms: Arms) -> tuple[float, float, float, float, float, float, float]
         if n > 1.0:
             weight = _PLAYS * (n - 1.0) / (n - 1.0 + _PLAYS)
             weights += weight
-            squares += weight * arm.cost_m2 / ((n - 1.0) * mean * mean)
+            squares += weight * _relative(arm.cost_m2 / (n - 1.0), mean)
         if arm.reward > 0.0:
-            size = (arm.reward_m2 + arm.reward * arm.reward / n) / arm.reward
+            size = max(arm.reward_m2 / arm.reward + arm.reward / n, _LEAST)
             successes[k] = arm.reward / size
             weight, y = successes[k] / (successes[k] + 1.0), math.log(size)
             s0 += weight
@@ -189,7 +197,7 @@ def _cost_of(n: float, c: float, vc: float, now: Now) -> tuple[float, float, flo
         weight = general / spread
         share = weight / (n + weight)
         return centre + math.log(share), 1.0 / spread, general / share
-    own = (_PLAYS * general + n * vc / (c * c)) / (_PLAYS + n - 1.0)
+    own = (_PLAYS * general + n * _relative(vc, c)) / (_PLAYS + n - 1.0)
     own = max(own, _NEAR)
     precision = n / own + 1.0 / spread
     return (n / own * math.log(c) + centre / spread) / precision, precision, own
@@ -198,9 +206,9 @@ def _cost_of(n: float, c: float, vc: float, now: Now) -> tuple[float, float, flo
 @compiled
 def _reward_of(n: float, r: float, vr: float, x: float, now: Now) -> tuple[float, float, float]:
     """Return the size of an arm's rewards, its trials with the prior's, and their mean."""
-    predicted = math.exp(min(now[4] + now[5] * (x - now[2]), 0.0))
+    predicted = max(math.exp(min(now[4] + now[5] * (x - now[2]), 0.0)), _LEAST)
     weight = _SHARE * (min(r, predicted) if r > 0.0 else predicted)
-    size = (n * (vr + r * r) + weight * predicted) / (n * r + weight)
+    size = max((n * (vr + r * r) + weight * predicted) / (n * r + weight), _LEAST)
     usual = math.exp(min(now[6] + now[7] * (x - now[2]), -0.01))
     prior = max((1.0 - usual) / (usual * _SPREAD) - 1.0, _FEWEST)
     trials = n + prior
@@ -210,19 +218,20 @@ def _reward_of(n: float, r: float, vr: float, x: float, now: Now) -> tuple[float
 @compiled
 def _hope(p: Params, n: float, plays: float, chance: float) -> float:
     """Return z for a horizon of so many plays."""
+    plays = min(plays, _LONGEST)
     successes = plays * min(chance / (1.0 - chance), 1.0)
-    return hope(n, plays * successes / (successes + _SHORT))
+    return hope(n, plays * (successes / (successes + _SHORT)))
 
 
 @compiled
 def index(p: Params, n: float, r: float, c: float, vr: float, vc: float, now: Now) -> float:
     log_cost, precision, relative = _cost_of(n, c, vc, now)
-    cost = math.exp(log_cost)
+    cost = max(math.exp(log_cost), _LEAST)
     size, trials, chance = _reward_of(n, r, vr, log_cost, now)
     z = _hope(p, n, p.horizon * now[0] / cost, chance)
     found = 1.0 / (1.0 + relative)  # the chance with which a trial costs something
     lift = largest_ratio(trials, chance, precision * relative, found, z) * found / chance
-    most = (1.0 + p.reward_offset) / scale_free_lower(cost, z * z / precision)
+    most = max(1.0 + p.reward_offset, 0.0) / scale_free_lower(cost, z * z / precision)
     if p.reward_offset == 0.0:
         return min(size * chance * lift / cost, most)
     # rewards that do not start at 0: the reward alone is raised, and not beyond its range
@@ -255,6 +264,8 @@ def score_untried(p: Params, arms: Arms, now: Now, out: Floats) -> None:
     centre, spread = _spread(np.log(known["cost"] / known["n"]))
     known = known[known["cap"] > 0.0]
     share, share_spread = _spread(np.log(known["cost"] / known["n"] / known["cap"]))
+    if known.size == 0:  # maxima compare arms with each other, and say nothing of what they cost
+        share = centre - _spread(np.log(arms["cap"][arms["cap"] > 0.0]))[0]
     weight = 1.0 / (spread * spread)
     weight_cap = 1.0 / (share_spread * share_spread)
     best, least = -math.inf, math.inf
@@ -265,11 +276,11 @@ def score_untried(p: Params, arms: Arms, now: Now, out: Floats) -> None:
     if least == math.inf:
         return
     if best > -math.inf:
-        z = hope(1.0, p.horizon * now[0] / math.exp(least))
+        z = hope(1.0, min(p.horizon * now[0] / max(math.exp(least), _LEAST), _LONGEST))
         # where costs scatter much, those of a few plays say little of what arms cost
         variance = min(spread, share_spread) + now[1] / _PLAYS
-        most = math.exp(z * math.sqrt(variance) - least)
-        if (1.0 + p.reward_offset) * most <= best:
+        most = math.exp(min(z * math.sqrt(variance) - least, 700.0))
+        if max(1.0 + p.reward_offset, 0.0) * most <= best:
             return
     for k in range(arms.size):
         if arms[k].n == 0.0 and _guess(arms[k].cap, centre, share, weight, weight_cap) == least:
