@@ -189,6 +189,12 @@ class CampaignLearner:
         scores = self._scores(self._kernel_params, few, self.game)
         return [allowed[int(i)] for i in np.flatnonzero(scores == scores.max())]
 
+    def score(self, allowed: Sequence[int]) -> list[float]:
+        """Return the scores by which the policy chooses among some arms, in its own units."""
+        few = self.seen[np.asarray(allowed, dtype=np.intp)]
+        scores: list[float] = self._scores(self._kernel_params, few, self.game).tolist()
+        return scores
+
     def uniform(self, seq: int) -> tuple[float, float]:
         """Return two numbers in [0, 1) that belong to decision ``seq``."""
         words = np.random.Philox(key=self._stream[:2], counter=[0, seq, 2, 0]).random_raw(2)
