@@ -45,8 +45,8 @@ def story(
 ) -> tuple[list[str], Campaign]:
     """Play a campaign of open, late, corrected and voided decisions; return its choices.
 
-    An arm of the maximum ``idle`` is added and paused before it was ever played. ``all_first``: each
-    arm is asked for by its name once.
+    An arm of the maximum ``idle`` is added and paused before it was ever played. ``all_first``:
+    each arm is asked for by its name once.
     """
     campaign = Campaign(
         "c", budget, {key: f"{most:f}" for key, most in arms.items()}, policy, min_cost="0.01",
@@ -94,8 +94,8 @@ def test_padding_changes_no_choice(policy: str) -> None:
     assert len(set(choices)) > 1
     campaign.verify(choices=True)
     assert story(policy, {key: 3 * most for key, most in ARMS.items()})[0] == choices
-    # The formula of a policy that does not try every arm must know maxima: what an untried arm will
-    # cost is guessed from its own, by the share that tried arms cost of theirs. So one arm's maximum
+    # The formula of a policy that does not try every arm must know maxima: what an untried arm
+    # costs is guessed from its own, by the share that tried arms cost of theirs. One arm's maximum
     # matters as long as some arm was never tried, and no longer.
     all_first = not bursar.policy(policy).tries_all
     same = story(policy, ARMS, all_first=all_first)[0]
