@@ -165,7 +165,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--games", type=int, default=10, help="games of each world")
     parser.add_argument("--policy", action="append", help="a policy; repeat it for more")
-    parser.add_argument("--check", action="store_true", help="worlds on which nothing was chosen")
+    parser.add_argument("--check", action="store_true", help="the other worlds, in other games")
     parser.add_argument("--details", action="store_true", help="a row for each world")
     options = parser.parse_args()
     policies = tuple(options.policy or POLICIES)

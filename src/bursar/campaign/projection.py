@@ -73,14 +73,16 @@ class Player(NamedTuple):
     game: Game
     scale: Scale
     reward_range: Range
+    declared: bool
 
     @classmethod
     def of(cls, learner: CampaignLearner) -> Self:
         """Return a player that begins where a learner is; open decisions count as plays."""
         arms, game = learner.seen.copy(), learner.game.copy()
         return cls(
-            learner.policy, learner.kernel_params, arms, game, learner.scale, learner.reward_range
-        )
+            learner.policy, learner.kernel_params, arms, game, learner.scale,
+            learner.reward_range, learner.declared,
+        )  # fmt: skip
 
 
 class Projection(NamedTuple):
@@ -259,7 +261,7 @@ def project(player: Player, worlds: Worlds, limits: Limits, seed: int) -> Projec
     head, memory = policy.cache_size(0), np.zeros(policy.cache_size(size))
     arguments = (
         player.arms, player.game, memory, new_stream(seed, 1), worlds, limits, found, choices, seen,
-        scale.cost_width, policy.trials, policy.index is None,
+        scale.cost_width, player.declared, policy.trials, policy.index is None,
         (head, policy.cache_size(1) - head),
     )  # fmt: skip
     # machine code, even where a few calls are interpreted: this is the work of millions
@@ -307,16 +309,28 @@ def _learn(arm: Any, plays: float, r: float, c: float, squares_r: float, squares
     arm.cost += plays * c
 
 
+@compiled
+def _shrink_costs(arms: Arms, game: Game, part: float) -> None:
+    """Convert what was learned into a larger unit of costs."""
+    for k in range(arms.size):
+        arms[k].cost *= part
+        arms[k].cost_m2 *= part * part
+        arms[k].own_cost *= part
+        arms[k].cap *= part
+    game[0].spent *= part
+    game[0].budget *= part
+
+
 def _project(
     p: Any, known: Arms, start: Game, memory: Floats, stream: Stream,
     worlds: Worlds, limits: Limits, found: Projection, choices: int, seen: tuple[float, float],
-    unit: float, trials: bool, even: bool, cache: tuple[int, int],
+    guess: float, declared: bool, trials: bool, even: bool, cache: tuple[int, int],
 ) -> None:  # fmt: skip
     size, holds = known.size, limits.holds
     few, which = np.empty_like(known), np.empty(size, np.int64)
     for w in range(worlds.reward.shape[0]):
         game, rooms, left, count = start.copy(), limits.rooms.copy(), limits.left, 0
-        dearest = 0.0
+        dearest, unit = 0.0, guess
         for k in range(size):
             if holds[k] <= min(left, rooms[k]):
                 few[count] = known[k]
@@ -363,6 +377,9 @@ def _project(
             moved = (earned - r) / np.sqrt(eta * most) if most > 1e-12 else 0.0
             paid = c * _price(stream, plays, spread, moved, worlds.together)
             spent = min(plays * paid, left)
+            if paid > unit and not declared:  # as the learner does with the largest cost so far
+                _shrink_costs(few[:count], game, unit / paid)
+                unit, stale = paid, True
             cost = min(paid / unit, 1.0)
             shown = seen[0] + seen[1] * earned
             _learn(

@@ -82,12 +82,16 @@ def reproduce(
     changing: bool = False,
     less_regret: bool = False,
     families: bool = False,
+    real: bool = False,
     data: str | None = None,
     repetitions: int | None = None,
     seed: int = 0,
     **options: Any,
 ) -> None:
     """Run the paper's evaluation, draw its figures, check its claims, and write a report."""
+    if real:
+        _reproduce_real(data, repetitions, seed, quick=quick, full=full, **options)
+        return
     variants = {"--changing": changing, "--less-regret": less_regret, "--families": families}
     chosen = [name for name, given in variants.items() if given]
     _check_choice(chosen, quick, full, all_policies, data)
@@ -111,6 +115,64 @@ def reproduce(
     else:
         describe = report.describe_nonstationary if changing else report.describe_ratios
         _run_experiment(what, RunOptions(**options), describe, notes, about_paper=False)
+
+
+def _reproduce_real(
+    data: str | None, repetitions: int | None, seed: int, *, quick: bool, full: bool, **options: Any
+) -> None:
+    """Play the policies on tables of evaluations; print what share of the best arm they earn."""
+    from bursar.experiments import real_costs
+
+    given = RunOptions(**options)
+    others = {"--full": full, "--dask": given.dask is not None, "--dry-run": given.dry_run}
+    if any(others.values()):
+        name = next(one for one, used in others.items() if used)
+        raise InvalidInput(f"--real cannot be combined with {name}; leave it out")
+    if data is None:
+        raise MissingData("--real needs tables of evaluations; give their folder with --data")
+    tables = real_costs.read_tables(Path(data))
+    for table in tables:
+        note = f", {table.left_out} rows without a reward or cost left out" * (table.left_out > 0)
+        typer.echo(f"{table.name}: {len(table.arms)} arms{note}", err=True)
+    budgets = (6,) if quick else real_costs.BUDGETS
+    cells: list[real_costs.Cell] = []
+    with output.progress_bar() as bar, suppress(KeyboardInterrupt):
+        task = bar.add_task("playing", total=None)
+        for cell in real_costs.play_tables(
+            tables, real_costs.POLICIES, repetitions or (10 if quick else 60), seed, budgets,
+            given.workers, lambda done, of: bar.update(task, completed=done, total=of),
+        ):  # fmt: skip
+            cells.append(cell)
+    rows = [
+        {
+            "table": one.table, "world": one.variant, "budget": one.tries, "policy": one.policy,
+            "games": one.shares.size, "mean": round(float(one.shares.mean()), 4),
+            "half_width": round(one.half_width, 4), "worst": round(float(one.shares.min()), 4),
+        }
+        for one in cells
+    ]  # fmt: skip
+    if given.out is not None:
+        make_folder(given.out)
+        lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+        (given.out / "real-costs.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if given.as_json:
+        print_json(rows)
+        return
+    print_table(
+        ("table", "world", "budget", "policy", "games", "share", "95%", "worst"),
+        [[str(row[key]) for key in ("table", "world", "budget", "policy", "games")]
+         + [f"{row['mean']:.3f}", f"± {row['half_width']:.3f}", f"{row['worst']:.3f}"]
+         for row in rows],
+    )  # fmt: skip
+    typer.echo("\nOver all worlds; 'below' counts those more than 0.03 below greedy:")
+    print_table(
+        ("tables", "policy", "worlds", "share", "below", "lowest gap"),
+        [
+            (one.part, one.policy, str(one.worlds), f"{one.mean:.3f}", str(one.below_greedy),
+             f"{one.largest_gap:+.3f}")
+            for one in real_costs.summarize(cells)
+        ],
+    )  # fmt: skip
 
 
 def _check_choice(
