@@ -17,7 +17,7 @@ HOUR = 3_600_000_000  # µs
 class Days:
     """A clock for the simulation; without one, a campaign uses the machine's."""
 
-    now = 1_767_225_600_000_000  # 2026-01-01
+    now = 1_767_225_600_000_000 - HOUR  # an hour before 2026-01-01
 
     def wall(self) -> int:
         """Return the time of day, which is never set back and so is also the steady time."""

@@ -46,10 +46,11 @@ def compile_kernels(name: str) -> None:
         for arm in (learner.choose(), 0, 1):
             learner.record(arm, 0.5, 0.5)
     with suppress(BursarError):  # it may be one that campaigns refuse
-        campaign = bursar.Campaign(name, "1.00", {"a": "0.1", "b": "0.1"}, policy=str(policy))
+        campaign = bursar.Campaign(name, "1.00", {"a": "0.1", "b": "0.1"}, str(policy), explore=0.1)
         for _ in range(3):
             campaign.tell(campaign.ask(), cost="0.05", reward=0.5)
         campaign.forecast()
+        campaign.explain(campaign.ask())
 
 
 def main() -> None:

@@ -23,6 +23,7 @@ from golden import look, story
 
 import bursar
 from bursar.campaign import commands
+from bursar.campaign.config import DEFAULT_POLICY
 from bursar.ledger import MemoryStore
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -33,7 +34,7 @@ KINDS = {
     "policy-slow", "changed",
 }  # fmt: skip
 # members and addresses that answers, prints and the document have had since then
-ADDED = {"history", "/v1/campaigns/{campaign}/history"}
+ADDED = {"history", "/v1/campaigns/{campaign}/history", "waits"}
 NAMES = ("restored", *(one.__name__ for one in story.STORIES))
 
 
@@ -124,6 +125,9 @@ def without_later_fields(document: Any) -> Any:
     exponent = schemas["NewCampaignRequest"]["properties"]["exponent"]
     assert "default" not in exponent  # it is 6, or more if the amounts need more
     exponent["default"] = 6
+    policy = schemas["NewCampaignRequest"]["properties"]["policy"]
+    assert policy["default"] == DEFAULT_POLICY
+    policy["default"] = story.DEFAULT_POLICY
     for name in ("OutcomeRequest", "OutcomeReport", "CorrectionRequest"):
         kinds = schemas[name]["properties"]["reward"]["anyOf"]
         kinds.remove({"type": "boolean"})
@@ -385,6 +389,8 @@ def test_every_command_and_option_is_still_there() -> None:
         now_here = {name: one for name, one in now[words].items() if name in options}
         if words == "bursar campaign create":  # it is 6, or more if the amounts need more
             now_here["--exponent"]["default"] = now_here["--exponent"]["default"] or 6
+            assert now_here["--policy"]["default"] == DEFAULT_POLICY
+            now_here["--policy"]["default"] = story.DEFAULT_POLICY
         same({words: now_here}, {words: options})
         order = [name for name, one in now[words].items() if one["kind"] == "argument"]
         assert order == [name for name in order if name in options]

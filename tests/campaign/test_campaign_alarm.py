@@ -154,8 +154,15 @@ def test_what_waits_for_its_outcome_outlives_a_reset() -> None:
     campaign.verify(choices=True)
 
 
-def test_the_first_choice_after_a_reset_says_why() -> None:
-    campaign = made(on_change="reset")
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("omega-star-ucb:rho=0.25", "; every arm is tried once."),
+        ("sf-omega-ucb", ", and at its likely cost it may pay more than the others."),
+    ],
+)
+def test_the_first_choice_after_a_reset_says_why(policy: str, reason: str) -> None:
+    campaign = made(on_change="reset", policy=policy)
     _, waiting = until_reset(campaign)
     for one in waiting:
         campaign.void(one)
@@ -163,8 +170,7 @@ def test_the_first_choice_after_a_reset_says_why() -> None:
     told = campaign.explain(decision)
     assert (decision.arm, told.how, told.verified) == ("small", "first", True)
     assert told.sentences[0] == (
-        "small was chosen because it is learned from scratch since its mean cost changed;"
-        " every arm is tried once."
+        f"small was chosen because it is learned from scratch since its mean cost changed{reason}"
     )
 
 

@@ -18,9 +18,11 @@ import bursar
 from bursar.campaign import Campaign, Estimate, audit, explanation
 from bursar.campaign.learner import CampaignLearner
 from bursar.campaign.state import encode_snapshot
+from bursar.client.decode import decode_explanation
 from bursar.errors import BudgetExhausted, CorruptLedger, InvalidInput, UnknownDecision
 from bursar.ledger import MemoryStore
 
+OLD = "omega-star-ucb:rho=0.25"  # the default of campaigns before 2.0
 Z = bursar.theory.z_from_alpha(0.05)
 START = 1_767_225_600  # 2026-01-01
 
@@ -151,8 +153,8 @@ def test_paused_and_retired_arms_are_shown_too() -> None:
 # explain
 
 POLICIES = [
-    "omega-star-ucb:rho=0.25", "omega-ucb:rho=0.25", "bts", "uniform", "m-ucb", "c-ucb",
-    "ucb-bv2", "b-greedy", "kube", "kl-ucb-sc-plus", "ucb-b2", "pooled-gittins", "sf-omega-ucb",
+    "sf-omega-ucb", "omega-star-ucb:rho=0.25", "omega-ucb:rho=0.25", "bts", "uniform", "m-ucb",
+    "c-ucb", "ucb-bv2", "b-greedy", "kube", "kl-ucb-sc-plus", "ucb-b2", "pooled-gittins",
 ]  # fmt: skip
 
 
@@ -201,7 +203,8 @@ def test_every_decision_is_explained_and_found_again(policy: str) -> None:
         why = campaign.explain(decision)
         assert why.verified, why
         assert (why.arm, why.seq, why.hold) == (decision.arm, decision.seq, decision.hold)
-        assert len(why.sentences) == 2
+        untried = why.how == "index" and any(one.waits for one in why.options)
+        assert len(why.sentences) == 2 or (untried and len(why.sentences) == 3)
         assert why.option(why.arm).status == "chosen"
         left_out = [one for one in why.options if one.status == "unaffordable"]
         assert bool(left_out) == why.constrained == decision.constrained
@@ -325,8 +328,9 @@ def test_sentences_about_an_arm_that_was_tried_less() -> None:
 
 def test_sentences_about_the_best_arm() -> None:
     campaign = played(
-        {"a": [("0.5", 0.9)] * 8, "b": [("0.5", 0.2)] * 8}, budget="500", arms={"a": "1", "b": "1"}
-    )
+        {"a": [("0.5", 0.9)] * 8, "b": [("0.5", 0.2)] * 8}, budget="500", arms={"a": "1", "b": "1"},
+        policy=OLD,
+    )  # fmt: skip
     assert str(campaign.explain(campaign.ask())) == (
         "a was chosen because it may earn up to 2.29 per unit spent, b at most 0.957."
         " It also looks better on average (1.8 against 0.4); a was tried 8 times, b 8 times."
@@ -334,7 +338,7 @@ def test_sentences_about_the_best_arm() -> None:
 
 
 def test_sentences_about_a_first_try_and_a_draw() -> None:
-    campaign = Campaign("c", budget="50", arms={"a": "1", "b": "1"})
+    campaign = Campaign("c", budget="50", arms={"a": "1", "b": "1"}, policy=OLD)
     campaign.ask()
     assert str(campaign.explain(campaign.ask())) == (
         "b was chosen because it was never tried; every arm is tried once."
@@ -352,10 +356,50 @@ def test_sentences_about_a_first_try_and_a_draw() -> None:
     }
 
 
+def test_sentences_about_arms_that_wait() -> None:
+    """The default tries the cheapest arm first, and a dear one only if it may pay."""
+    arms = {"mid": "1", "small": "0.1", "large": "20", "huge": "21"}
+    campaign = Campaign("c", budget="50", arms=arms)
+    assert campaign.config.policy == "sf-omega-ucb"
+
+    def play() -> str:
+        why = campaign.explain(decision := campaign.ask())
+        assert why.verified
+        campaign.tell(decision, cost="0.5" if decision.arm == "mid" else "0.02", reward=0.8)
+        assert {one.key for one in why.options if one.waits} == {
+            one.key for one in why.options if one.index == -math.inf
+        }
+        assert decode_explanation(json.loads(json.dumps(why.as_dict(), allow_nan=False))) == why
+        assert "−∞" not in why._repr_html_()
+        return str(why)
+
+    assert play() == (
+        "small was chosen because no arm was tried yet, and none is likely to cost less."
+        " 0 of 4 arms were tried before."
+    )
+    said = [play() for _ in range(3)]
+    assert said[0].startswith("small was chosen because it may earn up to ")
+    assert said[0].endswith(
+        " per unit spent. mid, large and huge were not tried: at their likely costs, even the"
+        " largest reward would not pay as much."
+    )
+    while not (first := play()).startswith("mid"):
+        assert first.startswith("small")
+    assert first == (
+        "mid was chosen because it was never tried, and at its likely cost it may pay more than"
+        " any arm that was. 1 of 4 arms were tried before."
+    )
+    campaign.retire_arm("huge")
+    assert play().endswith(
+        " large was not tried: at its likely cost, even the largest reward would not pay as much."
+    )
+
+
 def test_sentences_about_free_arms() -> None:
     campaign = played(
-        {"a": [("0", 0.9)] * 8, "b": [("0.5", 0.2)] * 8}, budget="500", arms={"a": "1", "b": "1"}
-    )
+        {"a": [("0", 0.9)] * 8, "b": [("0.5", 0.2)] * 8}, budget="500", arms={"a": "1", "b": "1"},
+        policy=OLD,
+    )  # fmt: skip
     assert str(campaign.explain(campaign.ask())) == (
         "a was chosen because nothing limits yet what it may earn per unit spent; b may earn at"
         " most 0.957."
@@ -365,8 +409,9 @@ def test_sentences_about_free_arms() -> None:
 
 def test_sentences_about_a_tie() -> None:
     campaign = played(
-        {"a": [("0", 0.9)] * 8, "b": [("0", 0.2)] * 7}, budget="500", arms={"a": "1", "b": "1"}
-    )
+        {"a": [("0", 0.9)] * 8, "b": [("0", 0.2)] * 7}, budget="500", arms={"a": "1", "b": "1"},
+        policy=OLD,
+    )  # fmt: skip
     asked = campaign.ask(12)
     assert {one.arm for one in asked} == {"a", "b"}
     chosen, other = ("a", "b") if asked[0].arm == "a" else ("b", "a")
@@ -381,7 +426,7 @@ def test_sentences_about_a_tie() -> None:
 def test_sentences_about_exploring() -> None:
     campaign = played(
         {"a": [("0.5", 0.9)] * 8, "b": [("0.5", 0.2)] * 8}, budget="500",
-        arms={"a": "1", "b": "1"}, explore=0.25, seed=1,
+        arms={"a": "1", "b": "1"}, explore=0.25, seed=1, policy=OLD,
     )  # fmt: skip
     whys = [campaign.explain(one) for one in campaign.ask(40)]
     assert all(why.verified for why in whys)
@@ -398,7 +443,7 @@ def test_sentences_about_exploring() -> None:
 def test_records_have_short_reprs_and_escape_html() -> None:
     campaign = played(
         {"<b>": [("0.5", 0.9)] * 8, "b": [("0.5", 0.2)] * 8}, budget="500", currency="EUR",
-        arms={"<b>": "1", "b": "1"},
+        arms={"<b>": "1", "b": "1"}, policy=OLD,
     )  # fmt: skip
     assert repr(campaign.status()) == "<Status c: active, 8.00 of 500.00 EUR spent, 0 open>"
     assert repr(view(campaign, "b")) == "<ArmView b: active, 8 plays, 0.4 per unit spent>"

@@ -36,7 +36,7 @@ def load_benchmark() -> ModuleType:
 
 
 SAMPLE = ("X-br-3", "heavy tails, binary", "a dear arm is best", "few arms")
-POLICIES = ("omega-star-ucb:rho=0.25", "kube")
+POLICIES = (DEFAULT_POLICY, "kube")
 
 
 def test_80_of_100_forecasts_hold_while_the_policy_learns() -> None:

@@ -68,7 +68,7 @@ def test_create_again_changes_nothing_and_differently_is_refused(shell):
     )
     assert made["caps"] == {"day": "0.500000", "arm:large": "0.200000"}
     assert made["arms"]["large"] == {"state": "active", "max_cost": "0.050000"}
-    assert made["rules"]["policy"] == "omega-star-ucb:rho=0.25"
+    assert made["rules"]["policy"] == "sf-omega-ucb"
     again = shell.create("--currency", "EUR", "--cap", "day=0.50", "--cap", "arm:large=0.20")
     assert again == made
     said = shell.run("create", "llm", "--budget", "2", "--arm", "small=0.004", code=2)

@@ -358,14 +358,20 @@ def test_past_outcomes_are_shown_apart(home):
 
 
 def test_why_this_arm(home):
-    _, client = home
+    service, client = home
     page = client.get("/campaigns/llm/decisions/llm-open")
     told = text(page)
     assert "was chosen" in told
     assert "choice reproduced and verified" in told
     assert "chosen by the largest index" in told
-    for words in ("Index", "Optimistic reward", "Pessimistic cost", "Decision llm-open", "Seed 0"):
+    for words in ("Index", "Decision llm-open", "Seed 0"):
         assert words in told
+    assert ("large was not tried: at its likely cost" in told) == ("waits: not tried yet" in told)
+    assert "Optimistic reward" not in told
+    make_campaign(service.store, "paper", policy="omega-star-ucb:rho=0.25")
+    bounds = text(client.get("/campaigns/paper/decisions/paper-open"))
+    assert "Optimistic reward" in bounds
+    assert "Pessimistic cost" in bounds
     assert "Reason for voiding it" in told
     assert 'class="index" y="2" width="100.0"' in page.text
     assert client.get("/campaigns/llm/decisions/never").status_code == 404

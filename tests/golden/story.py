@@ -25,6 +25,7 @@ from bursar.policies import base
 DAY = 86_400
 START = 19_676 * DAY + 6 * 3600  # 2023-11-15, 06:00 UTC
 LATER = 40 * DAY  # when `go_on` goes on
+DEFAULT_POLICY = "omega-star-ucb:rho=0.25"  # of that commit
 
 Arms = dict[str, str]
 CLI = Callable[..., str]
@@ -79,6 +80,7 @@ def failing_policy() -> Iterator[None]:
 
 
 def _made(name: str, storage: str, budget: str, arms: Arms, *slug: str, **more: Any) -> Any:
+    slug = slug or (DEFAULT_POLICY,)
     return bursar.Campaign(name, budget, arms, *slug, storage=storage, clock=Clock(), **more)
 
 

@@ -20,7 +20,8 @@ from bursar.validation import Reward, check_int, check_number, parse_reward
 if TYPE_CHECKING:
     from bursar.policies import Policy
 
-DEFAULT_POLICY = "omega-star-ucb:rho=0.25"
+DEFAULT_POLICY = "sf-omega-ucb"
+FORMER_DEFAULT_POLICY = "omega-star-ucb:rho=0.25"  # of logs whose scale is "declared"
 NEW_SCALE = "seen"  # the scale of campaigns that are created now
 _DAY = 86_400.0
 _LARGEST = 2**63 - 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bursar.campaign.config import Config
+from bursar.campaign.config import DEFAULT_POLICY, FORMER_DEFAULT_POLICY, Config
 from bursar.campaign.events import CREATED
 from bursar.campaign.state import State
 from bursar.errors import CampaignExists, InvalidInput, suggest
@@ -78,7 +78,11 @@ def create_campaign(
     # through Config, so that a rule that an older bursar did not know counts as its default
     kept = Config.from_body(before.body["config"])
     old = before.body | {"config": kept.to_body()}
-    body["config"] = replace(config, scale=kept.scale).to_body()  # the log's, not a user's choice
+    config = replace(config, scale=kept.scale)  # the log's, not a user's choice
+    policies = kept.policy, config.policy
+    if kept.scale == "declared" and policies == (FORMER_DEFAULT_POLICY, DEFAULT_POLICY):
+        config = replace(config, policy=kept.policy)  # the default, then as now
+    body["config"] = config.to_body()
     differs = [key for key in body if _as_logged(old.get(key)) != _as_logged(body[key])]
     if differs:
         raise CampaignExists(

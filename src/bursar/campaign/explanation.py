@@ -39,10 +39,15 @@ class Option:
         outcome.
     index : float or None
         The index by which the policy compared arms, the most that the arm may earn per unit spent;
-        None if the policy has no index.
+        None if the policy has no index. Infinite for an arm without a play that would be tried
+        next, -inf for one that waits.
     reward_bound, cost_bound : float or None
         The parts of the index, for policies whose index is a bound of the reward over a bound of
         the cost.
+    waits : bool
+        Whether the arm has no play and is not tried yet, because a cheaper one comes first or
+        because it could not pay at its likely cost. Only policies that do not try every arm let
+        arms wait. JSON has null for both infinite indices, and this tells which it is.
     """
 
     arm: ArmView
@@ -52,6 +57,7 @@ class Option:
     index: float | None
     reward_bound: float | None
     cost_bound: float | None
+    waits: bool = False
 
     @property
     def key(self) -> str:
@@ -131,7 +137,7 @@ class Explanation(CampaignView):
         rows = "".join(
             f"<tr><td>{escape(one.key)}</td><td>{escape(one.why or one.status)}</td>"
             f"<td>{one.tried:,}</td><td>{format_number(one.mean)}</td>"
-            f"<td>{format_number(one.index)}</td></tr>"
+            f"<td>{format_number(None if one.waits else one.index)}</td></tr>"
             for one in self.options
         )
         return f"<p>{escape(str(self))}</p><table>{head}{rows}</table>"
@@ -179,9 +185,11 @@ def _make_options(past: PastAsk, available: int, source: str) -> list[Option]:
     views, tried = make_arm_views(state), np.ceil(state.learner.seen["n"]).astype(int).tolist()
     rows = zip(views, statuses, tried, _find_indices(state.learner, able), strict=True)
     return [
-        Option(arm=view, status=status, why=why, tried=n, **index)
+        Option(
+            arm=view, status=status, why=why, tried=n, waits=index["index"] == -math.inf, **index
+        )
         for view, (status, why), n, index in rows
-    ]
+    ]  # fmt: skip
 
 
 def _find_status(
@@ -208,13 +216,17 @@ def _find_status(
 def _find_indices(learner: CampaignLearner, among: Sequence[int]) -> list[dict[str, float | None]]:
     """Return the index of every arm and its bounds, as in a choice among some arms.
 
-    They are in the user's units. Arms count with their open decisions, as the policy sees them; an
-    untried arm's index is infinite.
+    They are in the user's units. Arms count with their open decisions, as the policy sees them. An
+    untried arm's index is infinite, or -inf if it waits; for one that could not be chosen it is as
+    if it could have been.
     """
     policy, seen, plays = learner.policy, learner.seen, float(learner.game["plays"][0])
-    if policy.index is None or plays == 0.0:
-        index = None if policy.index is None else math.inf
-        return [{"index": index, "reward_bound": None, "cost_bound": None}] * seen.size
+    unknown: dict[str, float | None] = {"index": None, "reward_bound": None, "cost_bound": None}
+    if policy.index is None:
+        return [unknown] * seen.size
+    untried = _find_untried_indices(learner, among)
+    if plays == 0.0:
+        return [unknown | {"index": untried.get(k, math.inf)} for k in range(seen.size)]
     n = seen["n"]
     tried, free = np.where(n > 0.0, n, 1.0), np.maximum(n - policy.ddof, 1.0)
     columns = (
@@ -227,14 +239,25 @@ def _find_indices(learner: CampaignLearner, among: Sequence[int]) -> list[dict[s
     values = scale.ratio_out(kernels.of(type(policy), "tabulate")(p, *columns, now))
     indices = []
     rows = zip(values.tolist(), *(column.tolist() for column in columns), strict=True)
-    for value, count, r, c, vr, vc in rows:
+    for k, (value, count, r, c, vr, vc) in enumerate(rows):
         reward = cost = None
         bounds = policy.bounds(p, count, r, c, vr, vc, now) if count > 0.0 else None
         if bounds is not None:
             reward = scale.reward_low + scale.reward_width * bounds[0]
             cost = scale.cost_low + scale.cost_width * bounds[1]
-        indices.append({"index": value, "reward_bound": reward, "cost_bound": cost})
+        index = untried.get(k, value)
+        indices.append({"index": index, "reward_bound": reward, "cost_bound": cost})
     return indices
+
+
+def _find_untried_indices(learner: CampaignLearner, among: Sequence[int]) -> dict[int, float]:
+    """Return the indices of arms without a play, if the policy does not try every arm anyway."""
+    if learner.policy.tries_all:
+        return {}
+    fresh = set(np.flatnonzero(learner.seen["n"] == 0.0).tolist())
+    found = {k: value for k, value in zip(among, learner.score(among), strict=True) if k in fresh}
+    found |= {k: learner.score([*among, k])[-1] for k in fresh.difference(among)}
+    return {k: learner.scale.ratio_out(value) for k, value in found.items()}
 
 
 def _find_reason(past: PastAsk, options: list[Option]) -> tuple[str, str | None]:
@@ -253,7 +276,10 @@ def _find_reason(past: PastAsk, options: list[Option]) -> tuple[str, str | None]
         return "only", wanted
     if explore > 0.0 and learner.uniform(asked.seq)[0] < explore:
         return "explored", wanted
-    if learner.policy.index is not None and any(options[number].tried == 0 for number in able):
+    fresh = [options[number].key for number in able if options[number].tried == 0]
+    if learner.policy.index is not None and (
+        fresh if learner.policy.tries_all else wanted in fresh
+    ):
         return "first", wanted
     return ("index" if learner.policy.takes_largest_index else "drawn"), wanted
 
@@ -282,7 +308,13 @@ class _Case(NamedTuple):
     @property
     def second(self) -> Option:
         """The largest index beside the chosen arm; the arm itself if it was the only one."""
-        return max(self.able[1:] or [self.arm], key=lambda one: one.index or 0.0)
+        rivals = [one for one in self.able[1:] if not one.waits]
+        return max(rivals or [self.arm], key=lambda one: one.index or 0.0)
+
+    @property
+    def untried(self) -> list[Option]:
+        """The arms that could have been chosen but wait."""
+        return [one for one in self.able if one.waits]
 
     @property
     def best(self) -> Option:
@@ -308,8 +340,10 @@ _OUT = ("unaffordable", "paused", "retired", "excluded")
 
 
 def _write_sentences(case: _Case) -> tuple[str, ...]:
-    """Return two sentences, and more on changes, past outcomes and a repetition that differs."""
+    """Return two sentences; more on untried arms, changes, past outcomes, and other repetitions."""
     keys = [_choose_reason(case), _choose_comparison(case)]
+    if case.how == "index" and case.untried and (key := _choose_waiting(case)) not in keys:
+        keys.append(key)
     if case.arm.arm.changed:
         keys.append("changed" if case.arm.arm.changed[0].reset else "changed, mixed")
     if case.arm.arm.history is not None:
@@ -323,14 +357,24 @@ def _write_sentences(case: _Case) -> tuple[str, ...]:
 
 def _choose_reason(case: _Case) -> str:
     arm, how = case.arm, case.how
+    if how == "index" and case.second is arm:
+        return "index, alone"
     if how == "index":
         tie = ", tie" if (arm.index or 0.0) == (case.second.index or 0.0) else ""
         return f"index{', infinite' if arm.index == math.inf else ''}{tie}"
     if how == "first" and arm.tried:
         return "first, tried"
-    if how == "first" and any(change.reset for change in arm.arm.changed):
-        return "first, reset"
+    if how == "first":
+        if any(change.reset for change in arm.arm.changed):
+            how = "first, reset"
+        if not case.past.state.learner.policy.tries_all:
+            is_start = not any(one.tried for one in case.able)
+            return "first, cheapest" if is_start else f"{how}, may pay"
     return how
+
+
+def _choose_waiting(case: _Case) -> str:
+    return "waits" if len(case.untried) == 1 else "wait"
 
 
 def _choose_comparison(case: _Case) -> str:
@@ -340,7 +384,8 @@ def _choose_comparison(case: _Case) -> str:
     if left_out:
         return "one left out" if len(left_out) == 1 else "left out"
     if how == "index":
-        return _compare_means(arm, case.second)
+        is_alone = case.second is arm
+        return _choose_waiting(case) if is_alone else _compare_means(arm, case.second)
     if how == "drawn":
         return "unknown" if arm.mean is None else "best" if case.best is arm else "not best"
     if how == "explored":
@@ -380,6 +425,11 @@ def _describe(case: _Case) -> dict[str, object]:
         "second_tried": _format_times(second.tried),
         "tried_arms": sum(one.tried > 0 for one in able),
         "count": len(able),
+        "untried": (
+            join_words([one.key for one in case.untried])
+            if len(case.untried) <= 3
+            else f"{len(case.untried)} arms"
+        ),
         "waiting": f"{waiting} {'waits' if arm.tried == 1 else 'wait'}",
         "draw": case.past.state.learner.policy.describe_draw(len(able)),
         "explore": format_percent(case.past.state.config.explore, digits=3),

@@ -26,7 +26,7 @@ from bursar.policies import Policy, kernels
 from bursar.policies.base import Range, Scale
 
 # mypy: disable-error-code="name-defined, no-any-return"
-# ruff: noqa: F821 - `specialize` binds a policy's `choose` and `update_arm`
+# ruff: noqa: F821 - `specialize` binds a policy's `choose`, `scores` and `update_arm`
 
 
 COST, REWARD = 1, 2
@@ -188,6 +188,12 @@ class CampaignLearner:
             return [allowed[int(fresh[0])]]
         scores = self._scores(self._kernel_params, few, self.game)
         return [allowed[int(i)] for i in np.flatnonzero(scores == scores.max())]
+
+    def score(self, allowed: Sequence[int]) -> list[float]:
+        """Return the scores by which the policy chooses among some arms, in its own units."""
+        few = self.seen[np.asarray(allowed, dtype=np.intp)]
+        scores: list[float] = self._scores(self._kernel_params, few, self.game).tolist()
+        return scores
 
     def uniform(self, seq: int) -> tuple[float, float]:
         """Return two numbers in [0, 1) that belong to decision ``seq``."""
@@ -358,6 +364,10 @@ def _pick(p: Any, arms: Arms, game: Game, memory: Floats, stream: Stream, seq: i
     return choose(p, arms, game, memory, stream)
 
 
+def _score(p: Any, arms: Arms, game: Game) -> Floats:
+    return scores(p, arms, game)
+
+
 def _wait(
     arms: Arms, seen: Arms, game: Game, prior: Floats, k: int, waiting: int, step: int
 ) -> None:
@@ -390,10 +400,13 @@ def _observe_cost(watch: Floats, k: int, paid: float) -> int:
 def _kernels(policy: Any) -> tuple[Any, ...]:
     """Return what is compiled of a policy for campaigns: pick, wait, take, watch and scores."""
     found = kernels.functions(policy)
+    score = None
+    if "scores" in found:  # a policy's own is a leaf, which is not kept on the disk
+        score = specialize(_score, policy.name, scores=found["scores"])
     return (
         specialize(_pick, policy.name, choose=found["choose"]),
         specialize(_wait, "campaign"),
         specialize(_take, policy.name, update_arm=found["update_arm"]),
         specialize(_observe_cost, "campaign"),
-        found.get("scores"),
+        score,
     )

@@ -109,7 +109,10 @@ def _effort(policy: Policy) -> float:
         return 10.0
     if policy.index is None:
         return 5.0 if policy.learns else 1.0
-    return 1.0 if policy.scores is None else 3.0  # arms that are looked at together
+    if policy.scores is None:
+        return 1.0
+    # arms that are looked at together; more, if what is known of all is computed each time
+    return 3.0 if policy.tries_all else 6.0
 
 
 def draw_worlds(

@@ -99,7 +99,12 @@ def decode_explanation(data: dict[str, Any]) -> Explanation:
     options = [one | {"arm": _restore_arm(one["arm"])} for one in data["options"]]
     if data["how"] in ("index", "first") or any(one["index"] is not None for one in options):
         # a policy with an index has one for every arm; JSON has no infinity
-        options = [one | {"index": math.inf} if one["index"] is None else one for one in options]
+        options = [
+            one | {"index": -math.inf if one.get("waits") else math.inf}
+            if one["index"] is None
+            else one
+            for one in options
+        ]
     return msgspec.convert(data | {"options": options}, campaign.Explanation)
 
 
