@@ -125,7 +125,7 @@ def test_errors_say_what_to_give(tmp_path: Path, folder: Path) -> None:
 
 def test_the_summary_compares_with_greedy(folder: Path) -> None:
     cells = [
-        real_costs.Cell(
+        real_costs.WorldShares(
             table=table, variant="as it is", tries=6, policy=name, shares=np.array(shares)
         )
         for table in ("evals", "commit0")

@@ -135,7 +135,7 @@ def _reproduce_real(
         note = f", {table.left_out} rows without a reward or cost left out" * (table.left_out > 0)
         typer.echo(f"{table.name}: {len(table.arms)} arms{note}", err=True)
     budgets = (6,) if quick else real_costs.BUDGETS
-    cells: list[real_costs.Cell] = []
+    cells: list[real_costs.WorldShares] = []
     with output.progress_bar() as bar, suppress(KeyboardInterrupt):
         task = bar.add_task("playing", total=None)
         for cell in real_costs.play_tables(

@@ -91,7 +91,7 @@ class World:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class WorldShares:
     """What a policy earned in the games of one world and budget, in shares of the best arm's."""
 
     table: str
@@ -108,7 +108,7 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary:
+class ShareSummary:
     """A policy over all worlds and budgets of the choosing or of the checking tables."""
 
     part: str  # choosing, checking
@@ -119,7 +119,7 @@ class Summary:
     largest_gap: float  # the lowest difference to greedy
 
 
-def summarize(cells: Sequence[Cell]) -> list[Summary]:
+def summarize(cells: Sequence[WorldShares]) -> list[ShareSummary]:
     """Return a summary of each policy, by the part that a table belongs to."""
     found = []
     means = {
@@ -137,7 +137,7 @@ def summarize(cells: Sequence[Cell]) -> list[Summary]:
             if worlds:
                 gaps = [means[key] - means[*key[:3], "greedy"] for key in worlds]
                 found.append(
-                    Summary(
+                    ShareSummary(
                         part=part, policy=slug, worlds=len(worlds),
                         mean=float(np.mean([means[key] for key in worlds])),
                         below_greedy=sum(gap < -0.03 for gap in gaps), largest_gap=min(gaps),
@@ -389,7 +389,7 @@ def play_tables(
     tables: Sequence[Table], slugs: Sequence[str], games: int, seed: int = 0,
     budgets: Sequence[int] = BUDGETS, workers: int = 2,
     advance: Callable[[int, int], None] = lambda done, of: None,
-) -> Iterator[Cell]:  # fmt: skip
+) -> Iterator[WorldShares]:  # fmt: skip
     """Play all policies in all worlds; yield a cell as soon as it is done, in a fixed order."""
     if games < 2:
         raise InvalidInput(f"games must be 2 or more, got {games!r}; intervals need two")
@@ -409,7 +409,7 @@ def play_tables(
             ):
                 shares = future.result()
                 advance(done, len(plan))
-                yield Cell(
+                yield WorldShares(
                     table=world.table, variant=world.variant, tries=tries, policy=slug,
                     shares=shares,
                 )  # fmt: skip
