@@ -22,16 +22,17 @@ def folder(tmp_path: Path) -> Path:
     for arm, (price, quality) in enumerate([(0.001, 0.7), (0.01, 0.8), (0.1, 0.85), (1.0, 0.9)]):
         for cost in price * rng.lognormal(0.0, 0.8, 50):
             lines.append(f"model-{arm},{int(rng.random() < quality)},{cost}")
-    lines += ["model-0,1,0", "model-1,,0.01", "model-2,1,"]
+    lines += ["model-0,1,0", "model-1,,0.01", "model-2,1,", "model-3,1"]
     with gzip.open(tmp_path / "evals.csv.gz", "wt") as file:
         file.write("\n".join(lines))
     (tmp_path / "notes.csv").write_text("day,visitors\nmonday,3\n")
+    (tmp_path / "empty.csv").write_text("")
     return tmp_path
 
 
 def test_tables_are_found_by_their_columns(folder: Path) -> None:
     (table,) = read_tables(folder)
-    assert (table.name, len(table.arms), table.left_out) == ("evals", 4, 3)
+    assert (table.name, len(table.arms), table.left_out) == ("evals", 4, 4)
     assert sum(one.size for one in table.costs) == 200
     assert all(one.size == two.size for one, two in zip(table.rewards, table.costs, strict=True))
 
@@ -104,7 +105,7 @@ def test_the_command_prints_and_keeps_the_shares(
     assert all(0.0 <= row["worst"] <= row["mean"] for row in rows)
     kept = (folder / "out" / "real-costs.csv").read_text().splitlines()
     assert len(kept) == len(rows) + 1
-    assert "3 rows without a reward or cost left out" in done.stderr
+    assert "4 rows without a reward or cost left out" in done.stderr
 
 
 def test_errors_say_what_to_give(tmp_path: Path, folder: Path) -> None:

@@ -212,7 +212,7 @@ def _fit_line(n: Floats, x: Floats, eta: Floats, logs: Floats) -> tuple[Floats, 
 
 
 def _draw_scatter(random: np.random.Generator, found: Floats, arms: float, least: float) -> Floats:
-    """Draw the variance between arms; ``found`` is its sum over about so many arms."""
+    """Draw the variance between arms; ``found`` is its sum over about ``arms`` arms."""
     start = least * np.exp(0.7 * random.standard_normal(found.size))
     doubt = arms / np.maximum(random.chisquare(arms + 1e-9, found.size), 0.1 * arms + 1e-9)
     return np.asarray((_ARMS * start + np.maximum(found, 0.0) * doubt) / (_ARMS + arms))

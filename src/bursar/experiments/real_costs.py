@@ -10,6 +10,7 @@ Costs are divided by the largest one in the table, which is the unit that a camp
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -180,8 +181,11 @@ def _read_file(file: Path) -> list[Table]:
             groups.setdefault(label, {}).setdefault(csv_table.to_text(arm), []).append(pair)
         else:
             left_out[label] = left_out.get(label, 0) + 1
+    # of a broken row it is not known to which table it belongs: it counts for the first
+    rest = sum(count for label, count in left_out.items() if label not in groups)
     return [
-        _make_table(label, arms, left_out.get(label, 0)) for label, arms in sorted(groups.items())
+        _make_table(label, arms, left_out.get(label, 0) + (rest if number == 0 else 0))
+        for number, (label, arms) in enumerate(sorted(groups.items()))
     ]
 
 
@@ -211,8 +215,8 @@ def _read_columns(file: Path) -> list[tuple[Any, ...]] | None:
         known: Sequence[str] = import_extra("pyarrow.parquet").read_schema(file).names
     else:
         content = csv_table.read_content(file)
-        head = content[:4096].decode("utf-8", "replace").splitlines()[0]
-        known = [one.strip().strip('"') for one in head.split(",")]
+        head = content[:4096].decode("utf-8-sig", "replace").partition("\n")[0]
+        known = [one.strip().strip('"') for one in re.split(r"[,;\t|]", head)]
     names = {
         key: next((one for one in choices if one in known), "") for key, choices in COLUMNS.items()
     }
@@ -234,13 +238,15 @@ def _read_columns(file: Path) -> list[tuple[Any, ...]] | None:
         )
     table = csv_table.parse_table(content, file.name, list(wanted.values()))
     places = table.positions(wanted.values())
+    label = places[names["table"]] if names["table"] else None
     return [
         (
-            row.fields[places[names["table"]]] if names["table"] else None,
+            None if label is None else row.fields[label],
             *(row.fields[places[name]] for name in needed),
         )
-        for row in table.rows
         if table.is_complete(row)
+        else (None, "", "", "")  # counted as left out
+        for row in table.rows
     ]
 
 

@@ -217,7 +217,7 @@ def _reward_of(n: float, r: float, vr: float, x: float, now: Now) -> tuple[float
 
 @compiled
 def _hope(p: Params, n: float, plays: float, chance: float) -> float:
-    """Return z for a horizon of so many plays."""
+    """Return z for a horizon of ``plays`` plays."""
     plays = min(plays, _LONGEST)
     successes = plays * min(chance / (1.0 - chance), 1.0)
     return hope(n, plays * (successes / (successes + _SHORT)))

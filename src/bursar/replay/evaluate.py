@@ -225,7 +225,7 @@ def _describe_beyond(found: ReplayEstimate, rows: Support, where: str) -> str:
             f"those of {rows.arms[rare]!r} say as much as {effective[rare]:.2g} of equal weight,"
             f" too few to use again ({estimators.FEWEST_TO_DRAW:.0f} are needed)"
             if effective[rare] < estimators.FEWEST_TO_DRAW
-            else "there are too few to use them again for so many plays"
+            else "there are too few to use them again for a game of that length"
         )
         return (
             f"{where} the log cannot tell: it has no more rows of {found.waited_for!r}, and {why}"

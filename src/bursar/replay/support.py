@@ -172,7 +172,7 @@ def _test_propensities(
     arm had no chance, or one too small to show, in many decisions: that is no fault of the log.
     """
     notes = []
-    needed = math.log((len(wanted) + _MOST_LIKELY) / _FALSE_ALARM)  # so many tests
+    needed = math.log((len(wanted) + _MOST_LIKELY) / _FALSE_ALARM)  # one test for each
     impossible = _find_excess(propensity) >= needed
     for k, name in enumerate(wanted):
         weight = np.where(arm == k, 1.0 / propensity, 0.0)
